@@ -1,0 +1,1 @@
+"""The paper's figures and the safety study, on core alone."""

@@ -1,0 +1,1 @@
+"""The rotary (Furuta) pendulum: dynamics, realistic plant, episode, drivers. No ROS in here."""
