@@ -1,0 +1,73 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Equations of motion of the rotary pendulum, integrated with the classical Runge-Kutta method.
+
+    (a0 + a1 sin^2 alpha) theta'' - a2 cos alpha alpha'' + 2 a1 sin alpha cos alpha theta' alpha'
+        + a2 sin alpha alpha'^2 = tau - Dr theta' - tau_c tanh(theta'/omega_c)
+    -a2 cos alpha theta'' + a3 alpha'' - a1 sin alpha cos alpha theta'^2 - a4 sin alpha
+        = -Dp alpha'
+    tau = kt (V - km theta') / Rm
+
+where theta is the arm angle, alpha the pendulum angle (zero upright), V the motor voltage.
+Positive voltage accelerates theta positively. Scalar floats: NumPy on four numbers would be
+forty times slower.
+
+State      (theta, alpha, theta_dot, alpha_dot)      rad, rad, rad/s, rad/s
+"""
+from __future__ import annotations
+
+from math import cos, sin, tanh
+
+from pacsbo_ros.furuta.parameters import Coefficients
+
+State = tuple[float, float, float, float]
+
+
+def accelerations(alpha: float, theta_dot: float, alpha_dot: float, volts: float,
+                  c: Coefficients) -> tuple[float, float]:
+    """Return (theta'', alpha'') from the 2x2 mass matrix solved by hand."""
+    a0, a1, a2, a3, a4, torque_per_volt, arm_damping, pendulum_damping, tau_c, omega_c = c
+    s = sin(alpha)
+    k = cos(alpha)
+    a1s = a1 * s
+    m11 = a0 + a1s * s
+    m12 = a2 * k
+    a1sk_w = a1s * k * theta_dot
+    f1 = (torque_per_volt * volts - arm_damping * theta_dot
+          - (2.0 * a1sk_w + a2 * s * alpha_dot) * alpha_dot)
+    if tau_c:
+        f1 -= tau_c * tanh(theta_dot / omega_c)
+    f2 = a1sk_w * theta_dot + a4 * s - pendulum_damping * alpha_dot
+    det = m11 * a3 - m12 * m12
+    return (a3 * f1 + m12 * f2) / det, (m12 * f1 + m11 * f2) / det
+
+
+def rk4(state: State, volts: float, dt: float, steps: int, c: Coefficients) -> State:
+    """Advance the state by steps of dt under a constant voltage."""
+    theta, alpha, w, v = state
+    half = 0.5 * dt
+    sixth = dt / 6.0
+    for _ in range(steps):
+        w1, v1 = accelerations(alpha, w, v, volts, c)
+        wb = w + half * w1
+        vb = v + half * v1
+        w2, v2 = accelerations(alpha + half * v, wb, vb, volts, c)
+        wc = w + half * w2
+        vc = v + half * v2
+        w3, v3 = accelerations(alpha + half * vb, wc, vc, volts, c)
+        wd = w + dt * w3
+        vd = v + dt * v3
+        w4, v4 = accelerations(alpha + dt * vc, wd, vd, volts, c)
+        theta += sixth * (w + 2.0 * (wb + wc) + wd)
+        alpha += sixth * (v + 2.0 * (vb + vc) + vd)
+        w += sixth * (w1 + 2.0 * (w2 + w3) + w4)
+        v += sixth * (v1 + 2.0 * (v2 + v3) + v4)
+    return theta, alpha, w, v
+
+
+def energy(state: State, c: Coefficients) -> float:
+    """Return kinetic plus potential energy in joules; zero at rest upright."""
+    _, alpha, w, v = state
+    kinetic = (0.5 * (c.a0 + c.a1 * sin(alpha) ** 2) * w * w
+               - c.a2 * cos(alpha) * w * v + 0.5 * c.a3 * v * v)
+    return kinetic + c.a4 * (cos(alpha) - 1.0)

@@ -1,0 +1,332 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+One experiment: state feedback with given gains, watched sample by sample.
+
+An Episode is a pure step machine. Whoever owns time calls step() every SAMPLE_PERIOD with the
+measured state and gets the voltage for the coming sample. It ends by itself, on a violated limit,
+or on abort(); from then on it answers exactly zero volts.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pacsbo_ros.furuta.driver import Driver, SimulatedDriver
+from pacsbo_ros.furuta.gains import PAPER_GAINS, Gains
+from pacsbo_ros.furuta.outcome import Outcome
+from pacsbo_ros.furuta.plant import SAMPLE_PERIOD, Measurement, Plant
+from pacsbo_ros.furuta.reward import PaperReward, QuadraticReward
+from pacsbo_ros.furuta.scaling import Scaling, wrap
+from pacsbo_ros.furuta.swing_up import SwingUp
+
+TRACE_COLUMNS = ('time', 'theta', 'alpha', 'theta_dot', 'alpha_dot', 'volts')
+
+
+class Start(Enum):
+    """Say how the pendulum gets upright before the gains are tried."""
+
+    UPRIGHT = 'upright'  # it is upright at the first sample, or the start has failed
+    BY_HAND = 'by_hand'  # wait with zero volts until a person holds it upright
+    SWING_UP = 'swing_up'  # swing it up, catch it with known gains, then hand over
+
+
+class Phase(Enum):
+    """Say what the episode is doing."""
+
+    WAITING = 'waiting'
+    SWINGING = 'swinging'
+    CATCHING = 'catching'
+    RUNNING = 'running'
+    OVER = 'over'
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bound what an episode may do; the first sample beyond a limit ends it."""
+
+    alpha: float = math.radians(30)  # rad, pendulum from upright
+    theta: float = math.radians(90)  # rad, arm from centre
+    speed: float = 60.0  # rad/s, either joint
+    voltage: float = 18.0  # V, commands are clamped to it
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if not value > 0:
+                raise ValueError(f'limit {name} is {value}; it must be positive')
+        if self.alpha > math.pi:
+            raise ValueError(f'limit alpha is {self.alpha} rad; angles are wrapped at pi')
+
+
+@dataclass(frozen=True)
+class Push:
+    """Kick the pendulum once, so that quiet gains differ from good ones."""
+
+    time: float = 1.0  # s after the gains took over
+    alpha_dot: float = 2.0  # rad/s
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.alpha_dot) and self.time >= 0):
+            raise ValueError(f'push of {self.alpha_dot} rad/s at {self.time} s: give a finite '
+                             'size and a time of zero or more')
+
+
+@dataclass(frozen=True)
+class EpisodeSettings:
+    """Say how an experiment runs and how it is scored."""
+
+    duration: float = 5.0  # s under the gains that are tried
+    control_every: int = 4  # samples between control updates, 50 Hz
+    push: Push | None = field(default_factory=Push)
+    start: Start = Start.UPRIGHT
+    start_angle: float = 0.2  # rad, upright means |alpha| and |theta| / 3 within it
+    start_timeout: float = 20.0  # s to get upright
+    hold_time: float = 0.5  # s upright before the gains take over
+    catch_gains: Gains = PAPER_GAINS
+    swing_up: SwingUp = field(default_factory=SwingUp)
+    reward: PaperReward | QuadraticReward = field(default_factory=PaperReward)
+    scaling: Scaling = field(default_factory=Scaling)
+    trace: bool = False  # keep every sample for plots
+
+    def __post_init__(self) -> None:
+        if not SAMPLE_PERIOD <= self.duration <= 3600:
+            raise ValueError(f'duration is {self.duration} s; use {SAMPLE_PERIOD} to 3600 s')
+        if self.control_every < 1:
+            raise ValueError(f'control_every is {self.control_every}; use 1 sample or more')
+        if self.push is not None and self.push.time >= self.duration:
+            raise ValueError(f'the push at {self.push.time} s comes after the episode of '
+                             f'{self.duration} s; push earlier or not at all')
+        for name in ('start_angle', 'start_timeout', 'hold_time'):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f'{name} is {getattr(self, name)}; use a positive number')
+
+    @property
+    def samples(self) -> int:
+        """Return the length of the episode in samples."""
+        return round(self.duration / SAMPLE_PERIOD)
+
+    @property
+    def push_sample(self) -> int:
+        """Return the sample on which the push is due; -1 without a push."""
+        return -1 if self.push is None else round(self.push.time / SAMPLE_PERIOD)
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """Report what an episode showed."""
+
+    gains: Gains
+    reward: float  # as in the paper, samples that were cut off count as the worst
+    max_abs_alpha: float  # rad, measured, under the gains that were tried
+    max_abs_theta: float  # rad, measured, under the gains that were tried
+    values: tuple[float, float, float]  # for the optimiser: reward, angle and arm constraint
+    outcome: Outcome
+    reason: str
+    duration: float  # s under the gains that were tried
+    limit_violated: bool  # a measured limit ended it
+    seed: int | None
+    trace: NDArray[np.float64] | None  # (samples, 6), columns TRACE_COLUMNS
+
+    @property
+    def is_datum(self) -> bool:
+        """Tell whether this says something about the gains, so that the optimiser is told."""
+        return self.outcome is Outcome.COMPLETED or self.limit_violated
+
+
+class Episode:
+    """Try one set of gains."""
+
+    def __init__(self, gains: Gains, limits: Limits | None = None,
+                 settings: EpisodeSettings | None = None, seed: int | None = None) -> None:
+        """Prepare; the seed is only carried into the result."""
+        self.gains = gains
+        self.limits = limits or Limits()
+        self.settings = settings or EpisodeSettings()
+        self.seed = seed
+        self.phase = {Start.UPRIGHT: Phase.RUNNING, Start.BY_HAND: Phase.WAITING,
+                      Start.SWING_UP: Phase.SWINGING}[self.settings.start]
+        self.push_due = 0.0  # rad/s to give the pendulum before the voltage of the last step
+        self._samples = self.settings.samples
+        self._push_sample = self.settings.push_sample
+        self._gain_tuple = gains.as_tuple()
+        self._sample_reward = self.settings.reward.sample
+        self._tick = 0  # samples in the present phase
+        self._upright = 0  # consecutive upright samples while waiting or catching
+        self._started = 0  # samples spent getting upright
+        self._count = 0  # samples scored
+        self._reward_sum = 0.0
+        self._max_alpha = 0.0
+        self._max_theta = 0.0
+        self._volts = 0.0
+        self._outcome: Outcome | None = None
+        self._reason = ''
+        self._limit_violated = False
+        self._trace: list[tuple[float, ...]] = []
+
+    @property
+    def done(self) -> bool:
+        """Tell whether the episode is over; the motor then gets zero volts."""
+        return self.phase is Phase.OVER
+
+    @property
+    def elapsed(self) -> float:
+        """Return the seconds spent under the gains that are tried."""
+        return self._count * SAMPLE_PERIOD
+
+    def step(self, measurement: Measurement) -> float:
+        """Take the state at this sample and return the voltage for the coming one."""
+        self.push_due = 0.0
+        if self.phase is Phase.OVER:
+            return 0.0
+        theta, alpha, theta_dot, alpha_dot = measurement
+        if not math.isfinite(theta + alpha + theta_dot + alpha_dot):
+            return self._end(Outcome.INVALID_STATE, f'state is not finite: {measurement}')
+        alpha = wrap(alpha)
+        if self.phase is Phase.RUNNING:
+            return self._run(theta, alpha, theta_dot, alpha_dot)
+        return self._get_upright(theta, alpha, theta_dot, alpha_dot)
+
+    def abort(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:
+        """End from outside; limit_violated says that a measured limit was the reason."""
+        if self.phase is not Phase.OVER:
+            self._end(outcome, reason, limit_violated)
+
+    def result(self) -> EpisodeResult:
+        """Return what is known; before the end this is an interrupted episode."""
+        outcome = Outcome.INFRASTRUCTURE if self._outcome is None else self._outcome
+        settings, limits = self.settings, self.limits
+        missing = self._samples - self._count
+        reward = (self._reward_sum + missing * settings.reward.worst) / self._samples
+        angle = settings.scaling.constraint(self._max_alpha, limits.alpha)
+        arm = settings.scaling.constraint(self._max_theta, limits.theta)
+        if self._limit_violated and angle >= 0 and arm >= 0:
+            angle = -1.0  # cut short by a limit that neither constraint has seen
+        return EpisodeResult(
+            gains=self.gains, reward=reward, max_abs_alpha=self._max_alpha,
+            max_abs_theta=self._max_theta,
+            values=(settings.scaling.reward(reward), angle, arm), outcome=outcome,
+            reason=self._reason or 'the episode has not ended', duration=self.elapsed,
+            limit_violated=self._limit_violated, seed=self.seed,
+            trace=np.array(self._trace).reshape(-1, 6) if settings.trace else None)
+
+    def _run(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float) -> float:
+        """Score this sample, trip if it violates a limit, else answer u = -K x."""
+        if self._count == 0 and not self._is_upright(theta, alpha):
+            return self._end(Outcome.START_FAILED, f'starts at alpha {alpha:.3f} rad, theta '
+                             f'{theta:.3f} rad, not within {self.settings.start_angle} rad')
+        if self._tick == self._samples:
+            return self._end(Outcome.COMPLETED, Outcome.COMPLETED.sentence)
+        if self._tick % self.settings.control_every == 0:
+            k = self._gain_tuple
+            volts = -(k[0] * theta + k[1] * alpha + k[2] * theta_dot + k[3] * alpha_dot)
+            if not math.isfinite(volts):
+                return self._end(Outcome.TRIPPED_VOLTAGE, f'commanded voltage is {volts}')
+            limit = self.limits.voltage
+            self._volts = max(-limit, min(limit, volts))
+        abs_alpha, abs_theta = abs(alpha), abs(theta)
+        self._max_alpha = max(self._max_alpha, abs_alpha)
+        self._max_theta = max(self._max_theta, abs_theta)
+        self._reward_sum += self._sample_reward(theta, alpha, theta_dot, alpha_dot, self._volts)
+        self._count += 1
+        self._record(theta, alpha, theta_dot, alpha_dot)
+        limits = self.limits
+        if abs_alpha > limits.alpha:
+            return self._trip(Outcome.TRIPPED_ANGLE, 'alpha', alpha, limits.alpha, 'rad')
+        if abs_theta > limits.theta:
+            return self._trip(Outcome.TRIPPED_ARM, 'theta', theta, limits.theta, 'rad')
+        if abs(theta_dot) > limits.speed or abs(alpha_dot) > limits.speed:
+            speed = max(theta_dot, alpha_dot, key=abs)
+            return self._trip(Outcome.TRIPPED_SPEED, 'speed', speed, limits.speed, 'rad/s')
+        if self._tick == self._push_sample and self.settings.push is not None:
+            self.push_due = self.settings.push.alpha_dot
+        self._tick += 1
+        return self._volts
+
+    def _get_upright(self, theta: float, alpha: float, theta_dot: float,
+                     alpha_dot: float) -> float:
+        """Wait, swing or catch until the pendulum has been upright for the hold time."""
+        settings, limits = self.settings, self.limits
+        self._started += 1
+        if self._started * SAMPLE_PERIOD > settings.start_timeout:
+            return self._end(Outcome.START_FAILED,
+                             f'not upright within {settings.start_timeout} s')
+        if abs(theta) > settings.swing_up.theta_limit:
+            return self._end(Outcome.START_FAILED, f'theta {theta:.3f} rad while getting upright '
+                             f'exceeds {settings.swing_up.theta_limit:.3f} rad')
+        self._upright = self._upright + 1 if self._is_upright(theta, alpha) else 0
+        if self._upright * SAMPLE_PERIOD >= settings.hold_time:
+            self.phase = Phase.RUNNING
+            self._tick = 0
+            return self._run(theta, alpha, theta_dot, alpha_dot)
+        if self.phase is Phase.WAITING:
+            return 0.0
+        if self.phase is Phase.SWINGING and settings.swing_up.can_catch(alpha, alpha_dot):
+            self.phase, self._tick = Phase.CATCHING, 0
+        elif self.phase is Phase.CATCHING and abs(alpha) > settings.swing_up.lost_angle:
+            self.phase = Phase.SWINGING
+        if self.phase is Phase.SWINGING:
+            volts = settings.swing_up.volts(theta, alpha, theta_dot, alpha_dot)
+            self._volts = max(-limits.voltage, min(limits.voltage, volts))
+        elif self._tick % settings.control_every == 0:
+            k = settings.catch_gains.as_tuple()
+            volts = -(k[0] * theta + k[1] * alpha + k[2] * theta_dot + k[3] * alpha_dot)
+            self._volts = max(-limits.voltage, min(limits.voltage, volts))
+        self._tick += 1
+        return self._volts
+
+    def _is_upright(self, theta: float, alpha: float) -> bool:
+        """Tell whether the pendulum may be handed over."""
+        angle = self.settings.start_angle
+        return abs(alpha) <= angle and abs(theta) <= 3 * angle
+
+    def _record(self, *state: float) -> None:
+        """Keep this sample for the plots if asked to."""
+        if self.settings.trace:
+            self._trace.append((self._tick * SAMPLE_PERIOD, *state, self._volts))
+
+    def _trip(self, outcome: Outcome, name: str, value: float, limit: float, unit: str) -> float:
+        """End on a violated limit."""
+        return self._end(outcome, f'{name} {value:.3f} {unit} exceeds {limit:.3f} {unit} '
+                         f'at {self._tick * SAMPLE_PERIOD:.3f} s', limit_violated=True)
+
+    def _end(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> float:
+        """Go over to zero volts for good."""
+        self.phase = Phase.OVER
+        self._outcome, self._reason, self._limit_violated = outcome, reason, limit_violated
+        self._volts = 0.0
+        return 0.0
+
+
+def tick(driver: Driver, episode: Episode) -> Measurement:
+    """Do one sample: read, decide, push if it is due, write; return what was read."""
+    measurement = driver.read()
+    volts = episode.step(measurement)
+    if episode.push_due:
+        driver.push(episode.push_due)
+    driver.write(volts)
+    return measurement
+
+
+def run_episode(driver: Driver, gains: Gains, limits: Limits | None = None,
+                settings: EpisodeSettings | None = None, seed: int = 0) -> EpisodeResult:
+    """Run one episode as fast as the driver answers, with zero volts at its end."""
+    episode = Episode(gains, limits, settings, seed)
+    if isinstance(driver, SimulatedDriver):
+        check_delay(driver.plant, episode.settings)
+    driver.reset(np.random.default_rng(seed))
+    try:
+        while not episode.done:
+            tick(driver, episode)
+    finally:
+        driver.write(0.0)
+    return episode.result()
+
+
+def check_delay(plant: Plant, settings: EpisodeSettings) -> None:
+    """Refuse a plant on which no command would arrive before the episode ends."""
+    if plant.delay >= settings.samples:
+        raise ValueError(f'delay of {plant.delay} samples is not shorter than the episode of '
+                         f'{settings.samples} samples; shorten it')

@@ -1,0 +1,30 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Plants by name; docs/furuta.md says where every number comes from."""
+from __future__ import annotations
+
+from pacsbo_ros.furuta.parameters import Parameters
+from pacsbo_ros.furuta.plant import Plant
+
+# The bare equations with Quanser's courseware values. It has no upper stability edge near the
+# real one: good for checking mathematics, useless for tuning.
+IDEAL = Plant(voltage_limit=18.0)
+
+# Arm inertia (divisor 6 where sources have 12 or 3), Coulomb torque, filter cut-off and delay
+# were fitted to twenty trials on one real Qube-Servo 2 (data/qube_trials.csv).
+CALIBRATED = Plant(
+    parameters=Parameters(arm_inertia=0.095 * 0.085 ** 2 / 6, coulomb_torque=8e-4),
+    encoder_counts=2048,
+    velocity_filter=50.0,
+    delay=1,
+    voltage_limit=18.0,
+    arm_stop=2.4,
+)
+
+PRESETS = {'ideal': IDEAL, 'calibrated': CALIBRATED}
+
+
+def preset(name: str) -> Plant:
+    """Return the plant of that name."""
+    if name not in PRESETS:
+        raise ValueError(f'plant preset {name!r} is unknown; choose one of {sorted(PRESETS)}')
+    return PRESETS[name]
