@@ -3,20 +3,22 @@
 Equations of motion of the rotary pendulum, integrated with the classical Runge-Kutta method.
 
     (a0 + a1 sin^2 alpha) theta'' - a2 cos alpha alpha'' + 2 a1 sin alpha cos alpha theta' alpha'
-        + a2 sin alpha alpha'^2 = tau - Dr theta' - tau_c tanh(theta'/omega_c)
+        + a2 sin alpha alpha'^2 = tau - Dr theta' - tau_c theta' / sqrt(theta'^2 + omega_c^2)
     -a2 cos alpha theta'' + a3 alpha'' - a1 sin alpha cos alpha theta'^2 - a4 sin alpha
         = -Dp alpha'
     tau = kt (V - km theta') / Rm
 
 where theta is the arm angle, alpha the pendulum angle (zero upright), V the motor voltage.
-Positive voltage accelerates theta positively. Scalar floats: NumPy on four numbers would be
-forty times slower.
+Positive voltage accelerates theta positively. The sign of the dry friction is smoothed with a
+square root and not with a tanh, because a square root is rounded the same way by the scalar and
+the vectorised arithmetic; a last digit can flip an encoder count and then the whole trajectory.
+Scalar floats: NumPy on four numbers would be forty times slower.
 
 State      (theta, alpha, theta_dot, alpha_dot)      rad, rad, rad/s, rad/s
 """
 from __future__ import annotations
 
-from math import cos, sin, tanh
+from math import cos, sin, sqrt
 
 from pacsbo_ros.furuta.parameters import Coefficients
 
@@ -26,20 +28,17 @@ State = tuple[float, float, float, float]
 def accelerations(alpha: float, theta_dot: float, alpha_dot: float, volts: float,
                   c: Coefficients) -> tuple[float, float]:
     """Return (theta'', alpha'') from the 2x2 mass matrix solved by hand."""
-    a0, a1, a2, a3, a4, torque_per_volt, arm_damping, pendulum_damping, tau_c, omega_c = c
+    b0, b1, b2, b4, drive, arm_damping, pendulum_damping, coulomb, omega_c_squared, _ = c
     s = sin(alpha)
     k = cos(alpha)
-    a1s = a1 * s
-    m11 = a0 + a1s * s
-    m12 = a2 * k
-    a1sk_w = a1s * k * theta_dot
-    f1 = (torque_per_volt * volts - arm_damping * theta_dot
-          - (2.0 * a1sk_w + a2 * s * alpha_dot) * alpha_dot)
-    if tau_c:
-        f1 -= tau_c * tanh(theta_dot / omega_c)
-    f2 = a1sk_w * theta_dot + a4 * s - pendulum_damping * alpha_dot
-    det = m11 * a3 - m12 * m12
-    return (a3 * f1 + m12 * f2) / det, (m12 * f1 + m11 * f2) / det
+    p = b1 * s
+    m12 = b2 * k
+    q = p * k * theta_dot
+    friction = coulomb / sqrt(theta_dot * theta_dot + omega_c_squared) + arm_damping
+    f1 = drive * volts - friction * theta_dot - (q + q + b2 * s * alpha_dot) * alpha_dot
+    f2 = q * theta_dot + b4 * s - pendulum_damping * alpha_dot
+    theta_acc = (m12 * f2 + f1) / (p * s + b0 - m12 * m12)
+    return theta_acc, m12 * theta_acc + f2
 
 
 def rk4(state: State, volts: float, dt: float, steps: int, c: Coefficients) -> State:
@@ -68,6 +67,6 @@ def rk4(state: State, volts: float, dt: float, steps: int, c: Coefficients) -> S
 def energy(state: State, c: Coefficients) -> float:
     """Return kinetic plus potential energy in joules; zero at rest upright."""
     _, alpha, w, v = state
-    kinetic = (0.5 * (c.a0 + c.a1 * sin(alpha) ** 2) * w * w
-               - c.a2 * cos(alpha) * w * v + 0.5 * c.a3 * v * v)
-    return kinetic + c.a4 * (cos(alpha) - 1.0)
+    kinetic = (0.5 * (c.b0 + c.b1 * sin(alpha) ** 2) * w * w
+               - c.b2 * cos(alpha) * w * v + 0.5 * v * v)
+    return c.a3 * (kinetic + c.b4 * (cos(alpha) - 1.0))

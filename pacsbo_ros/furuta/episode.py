@@ -200,14 +200,12 @@ class Episode:
         settings, limits = self.settings, self.limits
         missing = self._samples - self._count
         reward = (self._reward_sum + missing * settings.reward.worst) / self._samples
-        angle = settings.scaling.constraint(self._max_alpha, limits.alpha)
-        arm = settings.scaling.constraint(self._max_theta, limits.theta)
-        if self._limit_violated and angle >= 0 and arm >= 0:
-            angle = -1.0  # cut short by a limit that neither constraint has seen
+        values = settings.scaling.values(reward, (self._max_alpha, limits.alpha),
+                                         (self._max_theta, limits.theta), self._limit_violated)
         return EpisodeResult(
             gains=self.gains, reward=reward, max_abs_alpha=self._max_alpha,
             max_abs_theta=self._max_theta,
-            values=(settings.scaling.reward(reward), angle, arm), outcome=outcome,
+            values=values, outcome=outcome,
             reason=self._reason or 'the episode has not ended', duration=self.elapsed,
             limit_violated=self._limit_violated, seed=self.seed,
             trace=np.array(self._trace).reshape(-1, 6) if settings.trace else None)

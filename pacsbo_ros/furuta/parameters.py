@@ -10,7 +10,7 @@ Rm         resistance           ohm         motor terminals
 kt, km     torque_constant, ..  N m/A, V s  motor torque and back-EMF
 Dr, Dp     arm_damping, ..      N m s/rad   viscous friction
 tau_c      coulomb_torque       N m         dry friction of the arm
-omega_c    coulomb_speed        rad/s       width of the tanh that smooths it
+omega_c    coulomb_speed        rad/s       speed at which 71 % of it act
 a0 .. a4   Coefficients         SI          as in the equations of dynamics.py
 """
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import NamedTuple
 
 
 class Coefficients(NamedTuple):
-    """Hold what one evaluation of the equations of motion needs, products taken once."""
+    """Hold the constants of the equations of motion, divided by a3 so that it drops out."""
 
-    a0: float  # kg m^2
-    a1: float  # kg m^2
-    a2: float  # kg m^2
+    b0: float  # a0 / a3
+    b1: float  # a1 / a3
+    b2: float  # a2 / a3
+    b4: float  # a4 / a3, 1/s^2
+    drive: float  # kt / (Rm a3), 1/(V s^2)
+    arm_damping: float  # (Dr + kt km / Rm) / a3: viscous friction and back-EMF together, 1/s
+    pendulum_damping: float  # Dp / a3, 1/s
+    coulomb: float  # tau_c / a3, 1/s^2
+    coulomb_speed_squared: float  # omega_c^2
     a3: float  # kg m^2
-    a4: float  # N m
-    torque_per_volt: float  # kt / Rm
-    arm_damping: float  # Dr + kt km / Rm, viscous friction and back-EMF together
-    pendulum_damping: float
-    coulomb_torque: float
-    coulomb_speed: float
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Parameters:
     arm_damping: float = 2.7e-4
     pendulum_damping: float = 5e-5
     coulomb_torque: float = 0.0
-    coulomb_speed: float = 0.05
+    coulomb_speed: float = 0.4
     gravity: float = 9.81
 
     def __post_init__(self) -> None:
@@ -66,17 +66,14 @@ class Parameters:
     def coefficients(self) -> Coefficients:
         """Return the constants of the equations of motion."""
         mp, Lp, Lr = self.pendulum_mass, self.pendulum_length, self.arm_length
+        a0 = self.arm_inertia + mp * Lr ** 2
         a1 = mp * Lp ** 2 / 4
+        a2 = mp * Lp * Lr / 2
+        a3 = mp * Lp ** 2 / 12 + a1
+        a4 = mp * Lp * self.gravity / 2
+        kt, km, Rm = self.torque_constant, self.back_emf, self.resistance
         return Coefficients(
-            a0=self.arm_inertia + mp * Lr ** 2,
-            a1=a1,
-            a2=mp * Lp * Lr / 2,
-            a3=mp * Lp ** 2 / 12 + a1,
-            a4=mp * Lp * self.gravity / 2,
-            torque_per_volt=self.torque_constant / self.resistance,
-            arm_damping=self.arm_damping
-            + self.torque_constant * self.back_emf / self.resistance,
-            pendulum_damping=self.pendulum_damping,
-            coulomb_torque=self.coulomb_torque,
-            coulomb_speed=self.coulomb_speed,
-        )
+            b0=a0 / a3, b1=a1 / a3, b2=a2 / a3, b4=a4 / a3, drive=kt / (Rm * a3),
+            arm_damping=(self.arm_damping + kt * km / Rm) / a3,
+            pendulum_damping=self.pendulum_damping / a3, coulomb=self.coulomb_torque / a3,
+            coulomb_speed_squared=self.coulomb_speed ** 2, a3=a3)

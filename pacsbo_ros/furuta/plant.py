@@ -72,10 +72,10 @@ class Plant:
 
 
 class VelocityFilter:
-    """Differentiate a sampled angle with s w/(s + w), discretised by Tustin's rule."""
+    """Differentiate a sampled angle with s w/(s + w), exact for ramps between samples."""
 
     def __init__(self, cutoff: float) -> None:
-        self._pole, self._gain = tustin(cutoff)
+        self._pole, self._gain = filter_coefficients(cutoff)
         self._last: float | None = None
         self._velocity = 0.0
 
@@ -92,7 +92,7 @@ class VelocityFilter:
         return self._velocity
 
 
-def tustin(cutoff: float) -> tuple[float, float]:
+def filter_coefficients(cutoff: float) -> tuple[float, float]:
     """Return pole and gain of v[k] = pole v[k-1] + gain (x[k] - x[k-1])."""
-    h = cutoff * SAMPLE_PERIOD
-    return (2 - h) / (2 + h), 2 * cutoff / (2 + h)
+    pole = math.exp(-cutoff * SAMPLE_PERIOD)
+    return pole, (1.0 - pole) / SAMPLE_PERIOD

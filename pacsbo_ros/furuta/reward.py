@@ -5,6 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class PaperReward:
@@ -17,6 +22,12 @@ class PaperReward:
         """Return the reward of one sample, within [0, 1]."""
         closeness = 1.0 - (0.8 * abs(alpha) + 0.2 * abs(theta)) / math.pi
         return closeness * closeness if closeness > 0.0 else 0.0
+
+    def samples(self, theta: Array, alpha: Array, theta_dot: Array, alpha_dot: Array,
+                volts: Array) -> Array:
+        """Return the rewards of one sample of many episodes."""
+        closeness = 1.0 - (0.8 * np.abs(alpha) + 0.2 * np.abs(theta)) / math.pi
+        return np.where(closeness > 0.0, closeness * closeness, 0.0)
 
 
 @dataclass(frozen=True)
@@ -39,3 +50,11 @@ class QuadraticReward:
         cost = (q[0] * theta * theta + q[1] * alpha * alpha + q[2] * theta_dot * theta_dot
                 + q[3] * alpha_dot * alpha_dot + self.r * volts * volts)
         return -cost if cost < 1.0 else -1.0
+
+    def samples(self, theta: Array, alpha: Array, theta_dot: Array, alpha_dot: Array,
+                volts: Array) -> Array:
+        """Return the rewards of one sample of many episodes."""
+        q = self.q
+        cost = (q[0] * theta * theta + q[1] * alpha * alpha + q[2] * theta_dot * theta_dot
+                + q[3] * alpha_dot * alpha_dot + self.r * volts * volts)
+        return -np.minimum(cost, 1.0)

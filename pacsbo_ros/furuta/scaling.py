@@ -21,6 +21,14 @@ class Scaling:
         """Return a value that is >= 0 exactly if peak <= limit, within [-1, 1]."""
         return max(-1.0, (limit - peak) / limit)
 
+    def values(self, reward: float, alpha: tuple[float, float], theta: tuple[float, float],
+               cut_short: bool) -> tuple[float, float, float]:
+        """Return reward, angle and arm constraint from the (peak, limit) of alpha and theta."""
+        angle, arm = self.constraint(*alpha), self.constraint(*theta)
+        if cut_short and angle >= 0 and arm >= 0:
+            angle = -1.0  # a limit ended the episode that neither constraint has seen
+        return self.reward(reward), angle, arm
+
 
 def wrap(angle: float) -> float:
     """Return the angle within [-pi, pi]; angles already inside stay bit for bit the same."""

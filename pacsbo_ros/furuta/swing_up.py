@@ -32,8 +32,8 @@ class SwingUp:
 
     def volts(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float) -> float:
         """Return the pumping voltage for a state."""
-        c = self.parameters.coefficients
-        missing = 1.0 - math.cos(alpha) - 0.5 * c.a3 / c.a4 * alpha_dot * alpha_dot
+        stiffness = self.parameters.coefficients.b4  # a4 / a3
+        missing = 1.0 - math.cos(alpha) - 0.5 * alpha_dot * alpha_dot / stiffness
         # At rest there is no direction to pump in; any will do.
         direction = math.copysign(1.0, alpha_dot * math.cos(alpha))
         pump = max(-self.volts_max, min(self.volts_max, self.gain * missing))
