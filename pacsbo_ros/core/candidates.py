@@ -1,0 +1,79 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+The finite set of points on which the optimiser looks.
+
+  symbol   meaning                                             shape
+  X        candidates: [fixed | refined | starts]              (G, n)
+  order    a fixed shuffle of the candidates, for sub-sampling (G,)
+
+A regular grid for n <= 3. Above, low-discrepancy points, and a quarter of the set is drawn
+again before each proposal around the safe frontier, where the next experiment will lie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+import numpy as np
+from scipy.stats import qmc
+
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.settings import Settings
+
+DEFAULT_COUNT = {1: 1000, 2: 10_000, 3: 27_000}
+DEFAULT_ABOVE = 20_000
+REFINED_SHARE = 0.25
+PER_POINT = 16  # numbers kept per candidate besides the rows of V
+
+
+@dataclass(frozen=True)
+class CandidateSet:
+    """Hold the first candidates and say which slice may be drawn again."""
+
+    X: Array
+    refined: slice
+    order: np.ndarray
+
+
+def candidate_count(settings: Settings) -> int:
+    """Give the number of candidates that the settings ask for and the memory allows."""
+    n = settings.dimension
+    count = settings.candidates or DEFAULT_COUNT.get(n, DEFAULT_ABOVE)
+    groups = len(set(settings.kernels()))
+    per_candidate = 8 * (settings.max_samples * groups + PER_POINT + n)
+    allowed = int(settings.memory_limit / per_candidate)
+    if allowed < 2 ** n:
+        raise ValueError(
+            f'memory_limit is {settings.memory_limit:g} bytes; it allows {allowed} candidates, '
+            f'too few for {n} dimensions and max_samples = {settings.max_samples}')
+    return min(count, allowed)
+
+
+def make_candidates(settings: Settings, starts: Array, seed: int) -> CandidateSet:
+    """Lay out the candidates; the safe starts are always among them."""
+    n, count = settings.dimension, candidate_count(settings)
+    if n <= 3:
+        side = max(2, math.floor(count ** (1.0 / n) + 1e-9))
+        axes = [np.linspace(0.0, 1.0, side)] * n
+        fixed = np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)
+        refined = np.empty((0, n))
+    else:
+        points = qmc.Sobol(n, seed=np.random.default_rng([seed, 1])).random_base2(
+            max(2, math.ceil(math.log2(count))))[:count]
+        split = count - int(REFINED_SHARE * count)
+        fixed, refined = points[:split], points[split:]
+    X = np.vstack([fixed, refined, starts])
+    order = np.random.default_rng([seed, 2]).permutation(len(X))
+    return CandidateSet(X, slice(len(fixed), len(fixed) + len(refined)), order)
+
+
+def refine(
+    anchors: Array, length_scales: tuple[float, ...], count: int, rng: np.random.Generator,
+) -> Array:
+    """Draw points around the anchors, at all scales up to one length scale, inside the box."""
+    if not count:
+        return np.empty((0, len(length_scales)))
+    chosen = anchors[rng.integers(len(anchors), size=count)]
+    reach = 10.0 ** rng.uniform(-2.0, 0.0, size=(count, 1)) * np.asarray(length_scales)
+    return np.clip(chosen + reach * rng.standard_normal(chosen.shape), 0.0, 1.0)

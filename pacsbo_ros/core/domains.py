@@ -1,0 +1,117 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+The nested sub-domains: convex hull of the samples, the enlarged hull, the box.
+
+  symbol   meaning                                            shape
+  A        samples                                            (N, n)
+  H, b     half-spaces: the hull is {x : H x <= b}, ‖H_f‖ = 1  (F, n), (F,)
+  level    max_f (H_f x - b_f), <= 0 inside                   (G,)
+  eps      half of the enlargement                            scalar
+
+A hull is always a list of half-spaces. Where the samples span fewer than n directions, the
+missing directions u contribute the pair ±u, so that one point, collinear points and full hulls
+are one case. The enlarged hull moves every half-space outwards by eps and stays within eps of
+the bounding box of the samples (which trims the spikes at sharp corners) and inside the box.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
+
+from pacsbo_ros.core.kernels import Array
+
+TOLERANCE = 1e-9  # unit-cube lengths: what counts as on the hull
+FLAT = 1e-7  # a direction in which the samples spread less than this is missing
+CHUNK = 4_000_000  # elements of the largest temporary matrix
+
+
+class Hull:
+    """Tell for any point whether it lies in the hull, in the enlarged hull, or beyond."""
+
+    def __init__(self, A: Array, enlargement: float) -> None:
+        self.eps = 0.5 * enlargement
+        self.low, self.high = A.min(axis=0), A.max(axis=0)
+        self.A = A.copy()
+        self.H, self.b = half_spaces(A)
+
+    def level(self, X: Array) -> Array:
+        """Give how far outside the hull each point lies, <= 0 inside, inf far away."""
+        near = np.all((self.low - self.eps - TOLERANCE <= X)
+                      & (self.high + self.eps + TOLERANCE >= X), axis=1)
+        level = np.full(len(X), np.inf)
+        where = np.flatnonzero(near)
+        rows = max(1, CHUNK // len(self.H))
+        for i in range(0, len(where), rows):
+            part = where[i:i + rows]
+            level[part] = np.max(X[part] @ self.H.T - self.b, axis=1)
+        return level
+
+    def innermost(self, X: Array) -> Array:
+        """Give 0 for points in the hull, 1 in the enlarged hull, 2 elsewhere in the box."""
+        level = self.level(X)
+        return np.where(level <= TOLERANCE, 0, np.where(level <= self.eps + TOLERANCE, 1, 2))
+
+    def with_sample(self, x: Array) -> Hull:
+        """Give the hull of the samples and one more; itself if the point lies inside."""
+        if self.level(x[None])[0] <= 0.0:
+            return self
+        return Hull(np.vstack([self.A, x]), 2.0 * self.eps)
+
+    def vertices(self, enlarged: bool = False) -> Array:
+        """Give the corners, counter-clockwise in the plane, for drawing; shape (C, n)."""
+        n = self.A.shape[1]
+        if not enlarged:
+            return _corners(self.A)
+        eye = np.eye(n)
+        H = np.vstack([self.H, eye, -eye])
+        b = np.concatenate([self.b + self.eps, np.minimum(self.high + self.eps, 1.0),
+                            -np.maximum(self.low - self.eps, 0.0)])
+        if n == 1:
+            return np.array([[max(-b[i] for i in range(len(b)) if H[i, 0] < 0)],
+                             [min(b[i] for i in range(len(b)) if H[i, 0] > 0)]])
+        middle = 0.5 * (np.maximum(self.low - self.eps, 0) + np.minimum(self.high + self.eps, 1))
+        middle = 0.999 * self.A.mean(axis=0) + 0.001 * middle
+        cut = HalfspaceIntersection(np.column_stack([H, -b]), middle)
+        return _corners(np.unique(cut.intersections.round(12), axis=0))
+
+
+def half_spaces(A: Array) -> tuple[Array, Array]:
+    """Give unit normals H and offsets b with hull(A) = {x : H x <= b}."""
+    centre = A.mean(axis=0)
+    _, spread, axes = np.linalg.svd(A - centre, full_matrices=True)
+    rank = int(np.sum(spread > FLAT))
+    while True:
+        try:
+            inner, b = _full_hull((A - centre) @ axes[:rank].T)
+            break
+        except QhullError:  # flatter than qhull's own tolerance
+            rank -= 1
+    missing = axes[rank:]
+    H = np.vstack([inner @ axes[:rank], missing, -missing])
+    b = np.concatenate([b, np.zeros(2 * len(missing))])
+    return H, b + H @ centre
+
+
+def _full_hull(Z: Array) -> tuple[Array, Array]:
+    """Give the half-spaces of points that span all their directions (none, one or more)."""
+    r = Z.shape[1]
+    if r == 0:
+        return np.empty((0, 0)), np.empty(0)
+    if r == 1:
+        return np.array([[1.0], [-1.0]]), np.array([Z.max(), -Z.min()])
+    equations = np.unique(ConvexHull(Z).equations.round(14), axis=0)
+    return equations[:, :-1], -equations[:, -1]
+
+
+def _corners(A: Array) -> Array:
+    """Give the extreme points among A; all of them where the hull is flat or a line."""
+    n = A.shape[1]
+    if n == 1:
+        return np.array([A.min(axis=0), A.max(axis=0)])
+    try:
+        return A[ConvexHull(A).vertices]
+    except QhullError:
+        _, _, axes = np.linalg.svd(A - A.mean(axis=0))
+        along = A @ axes[0]
+        return A[[int(along.argmin()), int(along.argmax())]]

@@ -1,0 +1,165 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Gaussian process regression that grows by one row per sample.
+
+  symbol   meaning                                              shape
+  A        samples                                              (N, n)
+  Y        measured values of the outputs that share k          (N, m)
+  lam      λ, regulariser; K + λI = L Lᵀ                        scalar
+  W        L⁻¹ Y                                                (N, m)
+  X        points of interest (the candidate set)               (G, n)
+  V        L⁻¹ k(A, X)                                          (N, G)
+  mu       posterior mean = Vᵀ W                                (m, G)
+  var      posterior variance = k(x, x) - Σ V²                  (G,)
+
+Adding a sample appends one row to L, W and V and touches nothing else, so mu and var are
+updated by one term each: O(N·G) a sample, one product of Vᵀ with a vector.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pacsbo_ros.core.kernels import Array, Kernel
+
+
+@dataclass(frozen=True)
+class Row:
+    """Hold what one sample appends: L gets (ell, pivot), W gets w."""
+
+    x: Array  # (n,)
+    ell: Array  # (N,) left part of the new row of L
+    pivot: float  # its diagonal element
+    w: Array  # (m,)
+
+
+class GaussianProcess:
+    """Model m outputs on one kernel matrix."""
+
+    def __init__(self, kernel: Kernel, lam: float, outputs: int) -> None:
+        self.kernel, self.lam, self.outputs = kernel, float(lam), outputs
+        self.count = 0
+        self._A = np.empty((16, kernel.dimension))
+        self._Y = np.empty((16, outputs))
+        self._W = np.empty((16, outputs))
+        self._L = np.zeros((16, 16))
+
+    @property
+    def A(self) -> Array:
+        """Give the samples."""
+        return self._A[:self.count]
+
+    @property
+    def Y(self) -> Array:
+        """Give the measured values."""
+        return self._Y[:self.count]
+
+    @property
+    def L(self) -> Array:
+        """Give the Cholesky factor of K + λI."""
+        return self._L[:self.count, :self.count]
+
+    @property
+    def W(self) -> Array:
+        """Give L⁻¹ Y."""
+        return self._W[:self.count]
+
+    def add(self, x: Array, y: Array) -> Row:
+        """Take one sample and give the row that it appends."""
+        N = self.count
+        if len(self._A) == N:
+            self._grow()
+        k = self.kernel(x, self.A)[0] if N else np.empty(0)
+        ell = solve_triangular(self.L, k, lower=True, check_finite=False) if N else k
+        # Exactly, pivot² >= λ; rounding may not push it below.
+        pivot2 = max(self.kernel.output_scale + self.lam - float(ell @ ell), self.lam)
+        pivot = float(np.sqrt(pivot2))
+        w = (y - ell @ self.W) / pivot
+        self._A[N], self._Y[N], self._W[N] = x, y, w
+        self._L[N, :N], self._L[N, N] = ell, pivot
+        self.count += 1
+        return Row(x, ell, pivot, w)
+
+    def whiten(self, X: Array) -> Array:
+        """Give V = L⁻¹ k(A, X), shape (N, G)."""
+        if not self.count:
+            return np.empty((0, len(X)))
+        return solve_triangular(self.L, self.kernel(self.A, X), lower=True, check_finite=False)
+
+    def posterior(self, X: Array) -> tuple[Array, Array]:
+        """Give mean (m, G) and variance (G,) at any points."""
+        V = self.whiten(X)
+        var = self.kernel.output_scale - np.einsum('ij,ij->j', V, V)
+        return self.W.T @ V, np.maximum(var, 0.0)
+
+    def weights(self) -> Array:
+        """Give (K + λI)⁻¹ Y, the coefficients of the mean, shape (N, m)."""
+        if not self.count:
+            return np.empty((0, self.outputs))
+        return solve_triangular(self.L, self.W, lower=True, trans=1, check_finite=False)
+
+    def mean_norms(self) -> Array:
+        """Give ‖μ_A‖_k of every output: sqrt(yᵀ Q K Q y) with Q = (K + λI)⁻¹, shape (m,)."""
+        alpha = self.weights()
+        square = np.sum(self.W ** 2, axis=0) - self.lam * np.sum(alpha ** 2, axis=0)
+        return np.sqrt(np.maximum(square, 0.0))
+
+    def data_norms(self) -> Array:
+        """Give sqrt(yᵀ Q y) of every output, the least of ‖f‖² + Σ(y - f)²/λ, shape (m,)."""
+        return np.sqrt(np.sum(self.W ** 2, axis=0))
+
+    def log_det(self) -> float:
+        """Give ln det(I + K/λ)."""
+        return float(2.0 * np.sum(np.log(np.diag(self.L))) - self.count * np.log(self.lam))
+
+    def _grow(self) -> None:
+        extra = len(self._A)
+        self._A, self._Y, self._W = (
+            np.vstack([M, np.empty_like(M)]) for M in (self._A, self._Y, self._W))
+        self._L = np.pad(self._L, ((0, extra), (0, extra)))
+
+
+class Posterior:
+    """Keep mean and variance on a candidate set while samples arrive."""
+
+    def __init__(self, gp: GaussianProcess, X: Array) -> None:
+        self.gp, self.X = gp, X
+        N = gp.count
+        self._V = np.empty((max(16, N), len(X)))
+        self._V[:N] = gp.whiten(X)
+        self.mu = gp.W.T @ self.V
+        self.var = gp.kernel.output_scale - np.einsum('ij,ij->j', self.V, self.V)
+
+    @property
+    def V(self) -> Array:
+        """Give L⁻¹ k(A, X), shape (N, G)."""
+        return self._V[:self.gp.count]
+
+    @property
+    def sigma(self) -> Array:
+        """Give the posterior standard deviation, shape (G,)."""
+        return np.sqrt(np.maximum(self.var, 0.0))
+
+    def extend(self, row: Row) -> None:
+        """Take over the row that the Gaussian process has just appended."""
+        N = len(row.ell)
+        if len(self._V) == N:
+            self._V = np.concatenate([self._V, np.empty_like(self._V)])
+        v = self._V[N]
+        v[:] = self.gp.kernel(row.x, self.X)[0]
+        if N:
+            v -= row.ell @ self._V[:N]
+        v /= row.pivot
+        self.mu += row.w[:, None] * v
+        self.var -= v * v
+
+    def replace(self, where: slice, X: Array) -> None:
+        """Put other points into a part of the candidate set."""
+        V = self.gp.whiten(X)
+        self.X[where] = X
+        self._V[:self.gp.count, where] = V
+        self.mu[:, where] = self.gp.W.T @ V
+        self.var[where] = self.gp.kernel.output_scale - np.einsum('ij,ij->j', V, V)

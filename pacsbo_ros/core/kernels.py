@@ -1,0 +1,80 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Stationary kernels with one length scale per dimension.
+
+  symbol   meaning                                   shape
+  X, Z     points in the unit cube                   (N, n), (M, n)
+  ell      length scales, unit-cube lengths          (n,)
+  d        distance of the points divided by ell     (N, M)
+  s2       output scale: k(x, x) = s2                scalar
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+Array = NDArray[np.float64]
+
+
+def matern32(d: Array) -> Array:
+    """Give (1 + √3 d) exp(-√3 d)."""
+    d = np.sqrt(3.0) * d
+    return (1.0 + d) * np.exp(-d)
+
+
+def matern52(d: Array) -> Array:
+    """Give (1 + √5 d + 5/3 d²) exp(-√5 d)."""
+    d = np.sqrt(5.0) * d
+    return (1.0 + d + d * d / 3.0) * np.exp(-d)
+
+
+def rbf(d: Array) -> Array:
+    """Give exp(-d²/2)."""
+    return np.exp(-0.5 * d * d)
+
+
+SHAPES: dict[str, Callable[[Array], Array]] = {
+    'matern32': matern32,
+    'matern52': matern52,
+    'rbf': rbf,
+}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Evaluate k(x, z) = s2 · shape(‖(x - z)/ell‖); hashable, so that libraries can be shared."""
+
+    name: str
+    length_scales: tuple[float, ...]
+    output_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.name not in SHAPES:
+            raise ValueError(f'kernel is {self.name!r}; choose one of {sorted(SHAPES)}')
+        object.__setattr__(self, 'length_scales', tuple(float(s) for s in self.length_scales))
+        if not self.length_scales or not all(0 < s < np.inf for s in self.length_scales):
+            raise ValueError(
+                f'length_scales is {self.length_scales}; give one positive number per dimension')
+        if not 0 < self.output_scale < np.inf:
+            raise ValueError(f'output_scale is {self.output_scale}; give a positive number')
+
+    @property
+    def dimension(self) -> int:
+        """Count the dimensions of a point."""
+        return len(self.length_scales)
+
+    def __call__(self, X: Array, Z: Array) -> Array:
+        """Give the (N, M) matrix of kernel values."""
+        ell = np.asarray(self.length_scales)
+        d = cdist(np.atleast_2d(X) / ell, np.atleast_2d(Z) / ell)
+        return self.output_scale * SHAPES[self.name](d)
+
+    def distance(self, X: Array, Z: Array) -> Array:
+        """Give the RKHS metric d_k(x, z) = ‖k(x, ·) - k(z, ·)‖ = sqrt(2 s2 - 2 k(x, z))."""
+        gap = 2.0 * (self.output_scale - self(X, Z))
+        return np.sqrt(np.maximum(gap, 0.0))

@@ -1,0 +1,46 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+A library of random RKHS functions that sees the samples as the unknown function does.
+
+  symbol   meaning                                                   shape
+  pool     centres, uniform in the box, shared by the library        (P, n)
+  C        coefficients, `centres` non-zeros a row, U[-1, 1]         (q, P) sparse
+  c        RKHS norms sqrt(diag(C K C^T))                            (q,)
+  F        values of the functions at points                         (points, q)
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy import sparse
+
+from pacsbo_ros.core.kernels import Array, Kernel
+
+POOL = 2048
+
+
+class Library:
+    """Hold q random functions, drawn once, evaluated anywhere."""
+
+    def __init__(self, kernel: Kernel, size: int, centres: int, seed: int) -> None:
+        rng = np.random.default_rng([seed, 3])
+        self.kernel, self.size = kernel, size
+        self.pool = rng.random((POOL, kernel.dimension))
+        rows = np.repeat(np.arange(size), centres)
+        columns = rng.integers(POOL, size=size * centres)
+        values = rng.uniform(-1.0, 1.0, size=size * centres)
+        self.C = sparse.csr_matrix((values, (rows, columns)), shape=(size, POOL))
+        terms = self.C.multiply(self.C @ kernel(self.pool, self.pool))
+        self.norms = np.sqrt(np.asarray(terms @ np.ones(POOL)))
+
+    def evaluate(self, X: Array) -> Array:
+        """Give the values of all functions at the points, shape (points, q)."""
+        return np.asarray((self.C @ self.kernel(self.pool, X)).T)
+
+
+@lru_cache(maxsize=32)
+def shared_library(kernel: Kernel, size: int, centres: int, seed: int) -> Library:
+    """Give the library of these choices; drawn once a process, since it is never changed."""
+    return Library(kernel, size, centres, seed)

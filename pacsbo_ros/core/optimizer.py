@@ -1,0 +1,461 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+PACSBO and SafeOpt behind one ask/tell interface.
+
+  symbol    meaning                                                        shape
+  X         candidates                                                     (G, n)
+  where     innermost domain of every candidate                            (G,)
+  B         norm bound of every output on every domain                     (m, D)
+  beta      B + noise term                                                 (m, D)
+  low, up   band of every output, each point with its innermost domain's B (m, G)
+
+All samples lie in all three domains, so the domains share one posterior and differ in B alone.
+The norm on a smaller domain is never larger, so B of an inner domain is capped by the outer
+ones, and a point's band is that of the innermost domain which holds it: the union of the three
+safe sets is one safe set.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace as _replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pacsbo_ros.core import proposals as said
+from pacsbo_ros.core.candidates import make_candidates, refine
+from pacsbo_ros.core.confidence import DeltaSplit, noise_term
+from pacsbo_ros.core.domains import Hull
+from pacsbo_ros.core.gp import GaussianProcess, Posterior, Row
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.norm_bounds import Evidence, NormBound
+from pacsbo_ros.core.proposals import Best, NormEstimate, NothingToPropose, Proposal, State
+from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
+from pacsbo_ros.core.rules import make_bound
+from pacsbo_ros.core.safe_sets import (
+    EXPANDER_TESTS,
+    Band,
+    first_expander,
+    maximisers,
+    nearest_to_safe,
+    safe_set,
+)
+from pacsbo_ros.core.settings import DOMAINS, Settings
+
+# A predictor gets the history of one output on one domain, an array of shape (H, 2) whose rows
+# are (‖μ_A‖, r) of the iterations so far, oldest first, at most `settings.window` of them, and
+# the settings; it gives its estimate of the norm. It is called once per output and domain and
+# iteration. It must not keep state: the same history gives the same answer.
+Predictor = Callable[[Array, Settings, str], float]
+
+
+class SafeOptimizer(ABC):
+    """Propose experiments that are safe with high probability; tell it what they gave."""
+
+    kind = ''
+
+    def __init__(self, settings: Settings, seed: int = 0) -> None:
+        self.settings, self.seed = settings, int(seed)
+        kernels = settings.kernels()
+        self._kernels = list(dict.fromkeys(kernels))
+        self._group_of = [self._kernels.index(k) for k in kernels]
+        self._members = [
+            [i for i, g in enumerate(self._group_of) if g == group]
+            for group in range(len(self._kernels))]
+        self._gps = [
+            GaussianProcess(k, settings.lam, len(members))
+            for k, members in zip(self._kernels, self._members, strict=True)]
+        self._h_min = np.array(settings.thresholds)
+        self._split = DeltaSplit.of(settings.delta, settings.outputs, len(settings.domains))
+        self._points: list[tuple[float, ...]] = []
+        self._values: list[tuple[float, ...]] = []
+        self._updates: list[int] = []  # sample counts at which the bands were renewed
+        self._hull: Hull | None = None
+        self._posteriors: list[Posterior] = []
+        self._norms: list[NormEstimate] = []
+
+    # Tell ---------------------------------------------------------------------------------
+
+    def tell(self, point: ArrayLike, values: ArrayLike) -> None:
+        """Take the measured values of one experiment at a point of the unit cube."""
+        x, y = self._checked(point, values)
+        self._points.append(tuple(x.tolist()))
+        self._values.append(tuple(y.tolist()))
+        self._hull = self._hull.with_sample(x) if self._hull else Hull(
+            x[None], self.settings.enlargement)
+        for group, (gp, members) in enumerate(zip(self._gps, self._members, strict=True)):
+            row = gp.add(x, y[members])
+            self._observe(group, row)
+            if self._posteriors:
+                self._posteriors[group].extend(row)
+
+    def _checked(self, point: ArrayLike, values: ArrayLike) -> tuple[Array, Array]:
+        x = np.asarray(point, dtype=float).reshape(-1)
+        y = np.asarray(values, dtype=float).reshape(-1)
+        s = self.settings
+        if x.shape != (s.dimension,):
+            raise ValueError(f'point is {x.tolist()}; dimension is {s.dimension}')
+        if not np.all((x >= 0) & (x <= 1)):
+            raise ValueError(f'point is {x.tolist()}; it must lie in the unit cube')
+        if y.shape != (s.outputs,):
+            raise ValueError(
+                f'values is {y.tolist()}; give {s.outputs}: '
+                f'{"the reward and " if s.reward else ""}{s.constraints} constraints')
+        if not np.all(np.isfinite(y)):
+            raise ValueError(f'values is {y.tolist()}; tell finite numbers only')
+        return x, y
+
+    def _observe(self, group: int, row: Row) -> None:  # noqa: B027, SafeOpt needs none
+        """Let the norm bound see the new row."""
+
+    # Ask ----------------------------------------------------------------------------------
+
+    def ask(self) -> Proposal | NothingToPropose:
+        """Give the most uncertain point of M ∪ G, or say why there is none."""
+        self._update()
+        s, band, S = self.settings, self._band, self._S
+        width = np.max(band.sigma / self._scale, axis=0)
+        extent = np.max(band.up - band.low, axis=0)
+        open_ = extent > s.tolerance
+        M = maximisers(band, S) if s.reward else np.zeros_like(S)
+        choice, role = None, said.MAXIMISER
+        if np.any(M & open_):
+            choice = int(np.argmax(np.where(M & open_, width, -1.0)))
+        level = -1.0 if choice is None else width[choice]
+        targets = nearest_to_safe(band, S, self._h_min, s.expander_targets)
+        test = EXPANDER_TESTS[s.expander](band, self._posteriors, self._group_of, self._h_min)
+        expander = first_expander(S, open_ & ~M & (width > level), width, targets, test)
+        if expander is not None:
+            choice, role = expander, said.EXPANDER
+        if choice is None:
+            return self._nothing()
+        return Proposal(
+            point=tuple(self._X[choice].tolist()),
+            domain=s.domains[self._where[choice]],
+            role=role,
+            means=tuple(band.mu[:, choice].tolist()),
+            lower=tuple(band.low[:, choice].tolist()),
+            upper=tuple(band.up[:, choice].tolist()),
+            B=tuple(band.B[:, choice].tolist()))
+
+    def _nothing(self) -> NothingToPropose:
+        safe = int(np.sum(self._S)) - len(self._starts)
+        if safe > 0:
+            return NothingToPropose(
+                said.NOTHING_UNCERTAIN,
+                f'all maximisers and expanders among {safe} safe candidates are known to within '
+                f'tolerance = {self.settings.tolerance:g}')
+        if self._grew:
+            return NothingToPropose(
+                said.NORM_GREW,
+                'the norm estimate grew with the last sample and no candidate besides the '
+                'starts is known to be safe any more')
+        return NothingToPropose(
+            said.SAFE_SET_EMPTY,
+            'no candidate besides the starts is known to be safe, and measuring a start again '
+            'cannot change that; add safe samples, or look at noise_bound and length_scales')
+
+    # Queries ------------------------------------------------------------------------------
+
+    def best(self) -> Best | None:
+        """Give the sample with the highest reward among those measured safe; None if none."""
+        safe = [i for i, y in enumerate(self._values) if np.all(np.array(y) >= self._h_min)]
+        if not safe:
+            return None
+        def merit(i: int) -> float:
+            return self._values[i][0] if self.settings.reward else min(self._values[i])
+        index = max(safe, key=merit)
+        return Best(index, self._points[index], self._values[index])
+
+    def state(self) -> State:
+        """Give what a node publishes: shares of the domains, B and what each rests on."""
+        self._update()
+        names = self.settings.domains
+        masks = self._masks()
+        return State(
+            samples=len(self._points),
+            safe_share={d: float(np.mean(self._S[masks[d]])) if np.any(masks[d]) else 0.0
+                        for d in names},
+            domain_share={d: float(np.mean(masks[d])) for d in names},
+            beta={d: tuple(self._beta[:, j].tolist()) for j, d in enumerate(names)},
+            norms=tuple(self._norms))
+
+    def predict(self, points: ArrayLike) -> Band:
+        """Give the band at any points of the unit cube, arrays of shape (outputs, points)."""
+        self._update()
+        X = np.atleast_2d(np.asarray(points, dtype=float))
+        mu = np.empty((self.settings.outputs, len(X)))
+        sigma = np.empty_like(mu)
+        for gp, members in zip(self._gps, self._members, strict=True):
+            mean, var = gp.posterior(X)
+            mu[members], sigma[members] = mean, np.sqrt(var)
+        return self._make_band(mu, sigma, self._innermost(X))
+
+    def safe(self, points: ArrayLike) -> np.ndarray:
+        """Tell which points are known to be safe, shape (points,)."""
+        band = self.predict(points)
+        return np.all(band.low >= self._h_min[:, None], axis=0)
+
+    def hull_vertices(self, enlarged: bool = False) -> Array:
+        """Give the corners of the hull of the samples or of the enlarged hull, shape (C, n)."""
+        if self._hull is None:
+            return np.empty((0, self.settings.dimension))
+        return self._hull.vertices(enlarged)
+
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """Give the told points (N, n) and values (N, m)."""
+        s = self.settings
+        return (np.array(self._points).reshape(-1, s.dimension),
+                np.array(self._values).reshape(-1, s.outputs))
+
+    # Records ------------------------------------------------------------------------------
+
+    def to_record(self) -> dict[str, Any]:
+        """Give plain JSON-able data from which `from_record` continues identically."""
+        return {
+            'kind': self.kind, 'settings': self.settings.to_dict(), 'seed': self.seed,
+            'points': [list(p) for p in self._points],
+            'values': [list(v) for v in self._values], 'updates': list(self._updates)}
+
+    def _replay(self, record: dict[str, Any]) -> None:
+        """Tell the recorded samples and renew the bands where they were renewed."""
+        if record['kind'] != self.kind:
+            raise ValueError(f'kind is {record["kind"]!r}; this is {self.kind!r}')
+        updates = set(record['updates'])
+        for point, values in zip(record['points'], record['values'], strict=True):
+            self.tell(point, values)
+            if len(self._points) in updates:
+                self._update()
+
+    # The bands ----------------------------------------------------------------------------
+
+    def _update(self) -> None:
+        """Renew domains, norms, bands and the safe set if samples came in."""
+        if self._updates and self._updates[-1] == len(self._points):
+            return
+        if not self._posteriors:
+            self._start()
+        self._updates.append(len(self._points))
+        self._refine()
+        self._where = self._innermost(self._X)
+        old = self._norms
+        self._norms = self._norm_estimates()
+        D = len(self.settings.domains)
+        B = np.array([e.B for e in self._norms]).reshape(self.settings.outputs, D)
+        noise = np.array([
+            noise_term(self._gps[g], self.settings.noise_bound, self._split.noise)
+            for g in self._group_of])
+        self._B, self._beta = B, B + noise[:, None]
+        grown = np.zeros(B.shape, dtype=bool)
+        if old:
+            before = np.array([e.B for e in old]).reshape(B.shape)
+            grown = before * (1 + 1e-9) < B
+        self._grew = bool(np.any(grown))
+        mu, sigma = self._fields()
+        fresh = self._make_band(mu, sigma, self._where)
+        # The running intersection holds as long as no B on which it rests has grown.
+        keep = ~np.any(grown, axis=1)
+        np.copyto(self._low, -np.inf, where=~keep[:, None])
+        np.copyto(self._up, np.inf, where=~keep[:, None])
+        np.maximum(self._low, fresh.low, out=self._low)
+        np.minimum(self._up, fresh.up, out=self._up)
+        self._band = Band(mu, sigma, fresh.beta, fresh.B, self._low, self._up)
+        self._S = safe_set(self._band, self._h_min, self._starts)
+
+    def _start(self) -> None:
+        """Lay out the candidates once the safe starts are known."""
+        if not self._points:
+            raise ValueError('safe start: no sample was told; tell at least one safe sample')
+        A, Y = self.samples
+        safe = np.all(self._h_min <= Y, axis=1)
+        if not np.any(safe):
+            closest = int(np.argmax(np.min(Y - np.where(
+                np.isfinite(self._h_min), self._h_min, -np.inf), axis=1, initial=np.inf)))
+            raise ValueError(
+                f'safe start: none of the {len(A)} told samples is safe; the closest is '
+                f'{list(self._points[closest])} with values {list(self._values[closest])}, '
+                f'thresholds {list(self.settings.thresholds)}')
+        starts = np.unique(A[safe], axis=0)
+        chosen = make_candidates(self.settings, starts, self.seed)
+        self._X, self._refined, self._order = chosen.X, chosen.refined, chosen.order
+        G = len(self._X)
+        self._starts = np.arange(G - len(starts), G)
+        self._posteriors = [Posterior(gp, self._X) for gp in self._gps]
+        self._scale = np.sqrt([[self._kernels[g].output_scale] for g in self._group_of])
+        self._low = np.full((self.settings.outputs, G), -np.inf)
+        self._up = np.full((self.settings.outputs, G), np.inf)
+
+    def _refine(self) -> None:
+        """Draw a part of the candidates again around the safe frontier (n > 3)."""
+        count = self._refined.stop - self._refined.start
+        if not count:
+            return
+        A, Y = self.samples
+        safe = A[np.all(self._h_min <= Y, axis=1)]
+        anchors = safe
+        if len(self._updates) > 1:
+            S = np.flatnonzero(self._S)
+            sigma = self._posteriors[0].sigma[S]
+            anchors = np.vstack([safe, self._X[S[np.argsort(-sigma)[:64]]]])
+        rng = np.random.default_rng([self.seed, 5, len(A)])
+        X = refine(anchors, self._kernels[0].length_scales, count, rng)
+        for posterior in self._posteriors:
+            posterior.replace(self._refined, X)
+        self._low[:, self._refined], self._up[:, self._refined] = -np.inf, np.inf
+
+    def _fields(self) -> tuple[Array, Array]:
+        if len(self._posteriors) == 1:
+            post = self._posteriors[0]
+            return post.mu, np.broadcast_to(post.sigma, post.mu.shape)
+        mu = np.empty((self.settings.outputs, len(self._X)))
+        sigma = np.empty_like(mu)
+        for post, members in zip(self._posteriors, self._members, strict=True):
+            mu[members], sigma[members] = post.mu, post.sigma
+        return mu, sigma
+
+    def _make_band(self, mu: Array, sigma: Array, where: np.ndarray) -> Band:
+        beta, B = self._beta[:, where], self._B[:, where]
+        reach = beta * sigma
+        return Band(mu, sigma, beta, B, mu - reach, mu + reach)
+
+    def _innermost(self, X: Array) -> np.ndarray:
+        """Give the index in `settings.domains` of the innermost domain of each point."""
+        assert self._hull is not None
+        names = self.settings.domains
+        level = self._hull.innermost(X)
+        # A point outside all chosen domains cannot be judged; D marks it.
+        table = np.array([min((names.index(d) for d in DOMAINS[k:] if d in names),
+                              default=len(names)) for k in range(3)])
+        return table[level]
+
+    def _masks(self) -> dict[str, np.ndarray]:
+        return {d: self._where <= j for j, d in enumerate(self.settings.domains)}
+
+    @abstractmethod
+    def _norm_estimates(self) -> list[NormEstimate]:
+        """Give B of every output (slow index) on every domain (fast index)."""
+
+
+class SafeOpt(SafeOptimizer):
+    """Optimise with known norms: the baseline. B is one number or one per output."""
+
+    kind = 'SafeOpt'
+
+    def __init__(self, settings: Settings, B: float | Sequence[float], seed: int = 0) -> None:
+        super().__init__(settings.replace(domains=('box',)), seed)
+        self.B = tuple(float(b) for b in np.broadcast_to(
+            np.asarray(B, dtype=float), (settings.outputs,)))
+        if not all(0 < b < np.inf for b in self.B):
+            raise ValueError(f'B is {self.B}; give positive numbers')
+
+    def _norm_estimates(self) -> list[NormEstimate]:
+        norms = _scatter(self._members, [gp.mean_norms() for gp in self._gps])
+        return [
+            NormEstimate(i, 'box', b, 'given', 'given', float(norms[i]),
+                         reciprocal_covariance_integral(
+                             self._posteriors[self._group_of[i]].var, self._where <= 0),
+                         None, b, b, b, 0, 0.0)
+            for i, b in enumerate(self.B)]
+
+    def to_record(self) -> dict[str, Any]:
+        """Give plain JSON-able data from which `from_record` continues identically."""
+        return {**super().to_record(), 'B': list(self.B)}
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> SafeOpt:
+        """Continue a recorded run."""
+        made = cls(Settings.from_dict(record['settings']), record['B'], record['seed'])
+        made._replay(record)
+        return made
+
+
+class Pacsbo(SafeOptimizer):
+    """Optimise with norms that are estimated from the data on each domain."""
+
+    kind = 'Pacsbo'
+
+    def __init__(
+        self, settings: Settings, seed: int = 0, predictor: Predictor | None = None,
+    ) -> None:
+        super().__init__(settings, seed)
+        self.predictor = predictor
+        self._bounds: list[NormBound] = [
+            make_bound(settings, self._split, kernel, self.seed) for kernel in self._kernels]
+        self._history: dict[tuple[int, str], list[tuple[float, float]]] = {}
+
+    @classmethod
+    def from_record(
+        cls, record: dict[str, Any], predictor: Predictor | None = None,
+    ) -> Pacsbo:
+        """Continue a recorded run; the predictor is not part of the record."""
+        made = cls(Settings.from_dict(record['settings']), record['seed'], predictor)
+        made._replay(record)
+        return made
+
+    def _observe(self, group: int, row: Row) -> None:
+        self._bounds[group].observe(row)
+
+    def _refine(self) -> None:
+        super()._refine()
+        for bound in self._bounds:
+            bound.forget(self._refined)
+
+    def _norm_estimates(self) -> list[NormEstimate]:
+        found: dict[tuple[int, str], NormEstimate] = {}
+        masks = self._masks()
+        for gp, posterior, bound, members in zip(
+                self._gps, self._posteriors, self._bounds, self._members, strict=True):
+            norms = gp.mean_norms()
+            r = {d: reciprocal_covariance_integral(posterior.var, m) for d, m in masks.items()}
+            eta = {d: [self._predict_norm(i, d, float(norm), r[d])
+                       for i, norm in zip(members, norms, strict=True)] for d in masks}
+            bounds = bound.bounds(Evidence(
+                gp, posterior, masks, self._order, eta, self.seed))
+            for d in masks:
+                for j, (i, b) in enumerate(zip(members, bounds[d], strict=True)):
+                    word = eta[d][j]
+                    led = word is not None and word >= b.B
+                    found[i, d] = NormEstimate(
+                        i, d, max(b.B, word or 0.0), self.settings.norm_bound,
+                        'predictor' if led else 'bound', float(norms[j]), r[d], word,
+                        b.centre, b.low, b.high, b.draws, b.delta)
+        return self._nested(found)
+
+    def _predict_norm(self, output: int, domain: str, norm: float, r: float) -> float | None:
+        """Append to the history and ask the predictor, if there is one."""
+        history = self._history.setdefault((output, domain), [])
+        history.append((norm, r))
+        if self.predictor is None:
+            return None
+        window = np.array(history[-self.settings.window:])
+        word = float(self.predictor(window, self.settings, domain))
+        if not np.isfinite(word):
+            raise ValueError(
+                f'predictor gave {word} for output {output} on {domain}; history {window}')
+        return max(word, 0.0)
+
+    def _nested(self, found: dict[tuple[int, str], NormEstimate]) -> list[NormEstimate]:
+        """Cap B of each domain by the domains around it: a local norm is never larger."""
+        names = self.settings.domains
+        result: list[NormEstimate] = []
+        for i in range(self.settings.outputs):
+            row: list[NormEstimate] = []
+            for d in reversed(names):
+                estimate = found[i, d]
+                if row and row[-1].B < estimate.B:
+                    estimate = _replace(estimate, B=row[-1].B, decided_by='outer domain')
+                row.append(estimate)
+            result.extend(reversed(row))
+        return result
+
+
+def _scatter(members: list[list[int]], parts: list[Array]) -> Array:
+    """Put per-group entries in the order of the outputs."""
+    out = np.empty(sum(len(m) for m in members))
+    for m, part in zip(members, parts, strict=True):
+        out[m] = part
+    return out

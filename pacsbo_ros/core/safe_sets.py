@@ -1,0 +1,132 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Safe set, maximisers and expanders on the candidate set, as in SafeOpt.
+
+  symbol    meaning                                                          shape
+  mu        posterior means                                                  (m, G)
+  sigma     posterior standard deviations                                    (m, G)
+  low, up   confidence band of every output                                  (m, G)
+  h_min     thresholds: safe means low >= h_min                              (m,)
+  S         safe: every low >= h_min, or a safe start                        (G,) bool
+  M         maximisers: safe, and up[0] >= the best safe low[0]              (G,) bool
+  G         expanders: safe, and could make an unsafe candidate safe         tested lazily
+
+G is never computed whole: the next experiment is the most uncertain point of M ∪ G, so the safe
+points are tested in the order of their uncertainty until one is an expander.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pacsbo_ros.core.gp import Posterior
+from pacsbo_ros.core.kernels import Array
+
+CHUNK = 32  # safe points tested at once
+
+
+@dataclass(frozen=True)
+class Band:
+    """Hold the confidence band and what it was made from."""
+
+    mu: Array  # (m, G)
+    sigma: Array  # (m, G)
+    beta: Array  # (m, G)
+    B: Array  # (m, G)
+    low: Array  # (m, G)
+    up: Array  # (m, G)
+
+
+def safe_set(band: Band, h_min: Array, starts: np.ndarray) -> np.ndarray:
+    """Give S; the safe starts never leave it."""
+    S = np.all(band.low >= h_min[:, None], axis=0)
+    S[starts] = True
+    return S
+
+
+def maximisers(band: Band, S: np.ndarray) -> np.ndarray:
+    """Give M from output 0."""
+    best = np.max(band.low[0], where=S, initial=-np.inf)
+    return S & (band.up[0] >= best)
+
+
+Expands = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def first_expander(
+    S: np.ndarray, eligible: np.ndarray, width: Array, targets: np.ndarray, expands: Expands,
+) -> int | None:
+    """Give the most uncertain eligible point of S that expands; None if there is none."""
+    if not len(targets):
+        return None
+    queue = np.flatnonzero(S & eligible)
+    # Most often one of the widest few expands: sort only as far as needed.
+    size = CHUNK
+    while len(queue):
+        size = min(size, len(queue))
+        part = np.argpartition(-width[queue], size - 1)[:size]
+        part = part[np.argsort(-width[queue[part]], kind='stable')]
+        chunk = queue[part]
+        for i in range(0, size, 4 * CHUNK):
+            piece = chunk[i:i + 4 * CHUNK]
+            hits = np.flatnonzero(expands(piece, targets))
+            if len(hits):
+                return int(piece[hits[0]])
+        queue = np.delete(queue, part)
+        size *= 4
+    return None
+
+
+def nearest_to_safe(band: Band, S: np.ndarray, h_min: Array, count: int) -> np.ndarray:
+    """Give the unsafe candidates whose lower bounds miss the thresholds least."""
+    outside = np.flatnonzero(~S)
+    if len(outside) <= count:
+        return outside
+    free = np.isfinite(h_min)
+    miss = np.min(band.low[free][:, outside] - h_min[free, None], axis=0)
+    return outside[np.argpartition(-miss, count)[:count]]
+
+
+def one_step(
+    band: Band, posteriors: list[Posterior], group_of: list[int], h_min: Array,
+) -> Expands:
+    """
+    Make the optimistic test: measure up(x) at x; would the new band call a target safe.
+
+    With c = cov(x, z) and s = sigma²(x) + λ, the mean at z moves by c/s·(up(x) - mu(x)) and the
+    variance falls by c²/s.
+    """
+    def expands(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        reached = np.ones((len(x), len(z)), dtype=bool)
+        moves: dict[int, tuple[Array, Array]] = {}
+        for i in np.flatnonzero(np.isfinite(h_min)):
+            post = posteriors[group_of[i]]
+            if group_of[i] not in moves:
+                c = post.gp.kernel(post.X[x], post.X[z]) - post.V[:, x].T @ post.V[:, z]
+                gain = c / (np.maximum(post.var[x], 0.0) + post.gp.lam)[:, None]
+                moves[group_of[i]] = gain, np.maximum(post.var[z] - gain * c, 0.0)
+            gain, var = moves[group_of[i]]
+            mean = band.mu[i, z] + gain * (band.up[i, x] - band.mu[i, x])[:, None]
+            reached &= mean - band.beta[i, z] * np.sqrt(var) >= h_min[i]
+        return np.any(reached, axis=1)
+    return expands
+
+
+def metric(
+    band: Band, posteriors: list[Posterior], group_of: list[int], h_min: Array,
+) -> Expands:
+    """Make the RKHS-metric test: up_i(x) - B_i·d_k(x, z) >= h_min for all outputs of a target."""
+    def expands(x: np.ndarray, z: np.ndarray) -> np.ndarray:
+        reached = np.ones((len(x), len(z)), dtype=bool)
+        for i in np.flatnonzero(np.isfinite(h_min)):
+            post = posteriors[group_of[i]]
+            distance = post.gp.kernel.distance(post.X[x], post.X[z])
+            reached &= band.up[i, x][:, None] - band.B[i, z] * distance >= h_min[i]
+        return np.any(reached, axis=1)
+    return expands
+
+
+EXPANDER_TESTS = {'one_step': one_step, 'metric': metric}

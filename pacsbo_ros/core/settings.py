@@ -1,0 +1,169 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""All that a user decides, in one frozen, validated, JSON-able object."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+import math
+from typing import Any
+
+from pacsbo_ros.core.kernels import Kernel
+
+NORM_BOUNDS = ('scale_free', 'scenario', 'cantelli', 'mean', 'hoeffding', 'bernstein')
+DOMAINS = ('hull', 'enlarged', 'box')  # nested, innermost first
+EXPANDERS = ('one_step', 'metric')
+
+
+@dataclass(frozen=True)
+class Settings:
+    """
+    Describe a safe optimisation problem and how to solve it.
+
+    Outputs are numbered as they are told: the reward first (unless `reward` is False), then the
+    constraints. A point is safe when every constraint is >= 0 and, if `reward_threshold` is
+    given, the reward is >= it (the paper's problem with h(., 1) = h(., 0) - threshold, which
+    needs one Gaussian process and one norm, not two).
+    """
+
+    # The problem.
+    dimension: int = 1
+    constraints: int = 1  # constraint outputs besides the reward
+    reward: bool = True  # False: constraint-only, the values are the constraints
+    reward_threshold: float | None = None  # safe when the reward is at least this [reward units]
+
+    # The model.
+    kernel: str = 'matern32'  # 'matern32', 'matern52', 'rbf'
+    length_scales: tuple[float, ...] = (0.1,)  # unit-cube lengths; one number serves all
+    output_scale: float = 1.0  # k(x, x), a variance [output units squared]
+    output_kernels: tuple[Kernel, ...] = ()  # own kernel per output instead of the shared one
+    noise_bound: float = 0.01  # R, the noise is R-sub-Gaussian [output units]
+    lam: float = 0.005  # λ: regularises the GP and enters β, one and the same number
+
+    # The guarantee.
+    delta: float = 0.1  # failure probability of the whole run, split in `confidence`
+    norm_bound: str = 'scale_free'
+    domains: tuple[str, ...] = DOMAINS
+    enlargement: float = 0.1  # growth of the hull's extent [share of the box]
+
+    # The norm bounds.
+    library_size: int = 1000  # random functions of 'scale_free'
+    centres: int = 100  # N-hat, centres of a random function
+    coefficient_bound: float = 1.0  # alpha-bar; 'scale_free' needs none
+    draws_low: int = 200  # q_low of Algorithm 3, draws
+    draws_high: int = 1000  # q_high
+    safety_factor: float = 1.1  # F_safety
+    reference_points: int = 48  # points on which a local norm is evaluated
+
+    # The search.
+    expander: str = 'one_step'  # 'one_step' (optimistic) or 'metric' (RKHS distance)
+    expander_targets: int = 256  # unsafe candidates nearest to safe that an expander may reach
+    candidates: int = 0  # 0: 1000 (n = 1), 10 000 (n = 2), 27 000 (n = 3), 20 000 above
+    max_samples: int = 200  # for the memory limit
+    memory_limit: float = 1e9  # bytes for the candidate set
+    tolerance: float = 1e-3  # stop below this width of every band [output units]
+
+    # The predictor.
+    window: int = 25  # entries of the history that a predictor sees, the last ones
+
+    def __post_init__(self) -> None:
+        scales = self.length_scales
+        scales = (scales,) if isinstance(scales, (int, float)) else tuple(scales)
+        if len(scales) == 1 and self.dimension > 1:
+            scales = scales * self.dimension
+        object.__setattr__(self, 'length_scales', tuple(float(s) for s in scales))
+        object.__setattr__(self, 'domains', tuple(self.domains))
+        object.__setattr__(self, 'output_kernels', tuple(
+            Kernel(**k) if isinstance(k, dict) else k for k in self.output_kernels))
+        self._check_problem()
+        self._check_ranges()
+
+    def _check_problem(self) -> None:
+        _require(self, 'dimension', 1 <= self.dimension <= 6, 'give 1 to 6 parameters')
+        _require(self, 'constraints', self.constraints >= 0, 'give 0 or more')
+        if self.outputs == 0:
+            raise ValueError('reward is False and constraints is 0; nothing is measured')
+        if self.reward_threshold is not None and not (
+                self.reward and math.isfinite(self.reward_threshold)):
+            raise ValueError(
+                f'reward_threshold is {self.reward_threshold}; it needs reward=True and a '
+                'finite number')
+        if self.reward_threshold is None and self.constraints == 0:
+            raise ValueError(
+                'constraints is 0 and reward_threshold is None; nothing says what is safe')
+        _require(self, 'length_scales', len(self.length_scales) == self.dimension,
+                 f'give one or {self.dimension} numbers')
+        self.kernels()
+        _require(self, 'output_kernels', len(self.output_kernels) in (0, self.outputs),
+                 f'give none or one per output ({self.outputs})')
+        _require(self, 'output_kernels',
+                 all(k.dimension == self.dimension for k in self.output_kernels),
+                 f'every kernel needs {self.dimension} length scales')
+        _require(self, 'norm_bound', self.norm_bound in NORM_BOUNDS, f'choose of {NORM_BOUNDS}')
+        _require(self, 'expander', self.expander in EXPANDERS, f'choose of {EXPANDERS}')
+        _require(self, 'domains',
+                 bool(self.domains) and list(self.domains) == [
+                     d for d in DOMAINS if d in self.domains],
+                 f'choose some of {DOMAINS} in this order')
+
+    def _check_ranges(self) -> None:
+        for name in ('noise_bound', 'tolerance', 'enlargement'):
+            value = getattr(self, name)
+            _require(self, name, 0 <= value < math.inf, 'give a number >= 0')
+        for name in ('lam', 'coefficient_bound', 'memory_limit'):
+            value = getattr(self, name)
+            _require(self, name, 0 < value < math.inf, 'give a number > 0')
+        for name, least in (('library_size', 100), ('centres', 2), ('draws_low', 2),
+                            ('reference_points', 1), ('expander_targets', 1),
+                            ('max_samples', 1), ('window', 1)):
+            _require(self, name, getattr(self, name) >= least, f'give at least {least}')
+        _require(self, 'delta', 0 < self.delta < 1, 'give a probability inside (0, 1)')
+        _require(self, 'safety_factor', 1 < self.safety_factor < math.inf, 'give more than 1')
+        _require(self, 'draws_high', self.draws_high >= self.draws_low,
+                 f'give at least draws_low = {self.draws_low}')
+        _require(self, 'candidates', self.candidates == 0 or self.candidates >= 2,
+                 'give 0 (default) or at least 2')
+
+    @property
+    def outputs(self) -> int:
+        """Count the values of one experiment."""
+        return int(self.reward) + self.constraints
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """Give the value each output must reach to be safe; -inf for a reward that is free."""
+        free = -math.inf if self.reward_threshold is None else self.reward_threshold
+        return ((free,) if self.reward else ()) + (0.0,) * self.constraints
+
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Give the kernel of every output."""
+        shared = Kernel(self.kernel, self.length_scales, self.output_scale)
+        return self.output_kernels or (shared,) * self.outputs
+
+    @classmethod
+    def paper(cls, **changes: Any) -> Settings:
+        """Give the paper's choices: Matérn-3/2, ℓ = 0.1, Hoeffding, N-hat 100, alpha-bar 1."""
+        choices: dict[str, Any] = {
+            'kernel': 'matern32', 'length_scales': (0.1,), 'delta': 0.1, 'enlargement': 0.1,
+            'norm_bound': 'hoeffding', 'centres': 100, 'coefficient_bound': 1.0}
+        return cls(**{**choices, **changes})
+
+    def replace(self, **changes: Any) -> Settings:
+        """Give a copy with other choices, validated again."""
+        return replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Settings:
+        """Read what `to_dict` wrote; an unknown name is an error."""
+        unknown = set(data) - {f.name for f in fields(cls)}
+        if unknown:
+            raise ValueError(f'unknown settings {sorted(unknown)}; remove or rename them')
+        return cls(**data)
+
+
+def _require(settings: Settings, name: str, holds: bool, advice: str) -> None:
+    if not holds:
+        raise ValueError(f'{name} is {getattr(settings, name)!r}; {advice}')
