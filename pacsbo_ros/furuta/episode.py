@@ -172,6 +172,16 @@ class Episode:
         return self.phase is Phase.OVER
 
     @property
+    def volts(self) -> float:
+        """Return the voltage of the last step."""
+        return self._volts
+
+    @property
+    def max_abs_alpha(self) -> float:
+        """Return the largest pendulum angle so far, in rad."""
+        return self._max_alpha
+
+    @property
     def elapsed(self) -> float:
         """Return the seconds spent under the gains that are tried."""
         return self._count * SAMPLE_PERIOD
