@@ -39,6 +39,7 @@ class BatchResult:
     reward: Array  # (n,)
     max_abs_alpha: Array  # (n,) rad
     max_abs_theta: Array  # (n,) rad
+    ringing: Array  # (n,) rad
     values: Array  # (n, 3) for the optimiser: reward, angle and arm constraint
     outcome: NDArray[np.int64]  # (n,)
     duration: Array  # (n,) s
@@ -67,30 +68,23 @@ def simulate_batch(gains: ArrayLike, seeds: ArrayLike, plant: Plant = CALIBRATED
                        for seed in start_seeds]).reshape(-1, 2)
     tallies = [_simulate(k[i:i + CHUNK], starts[i:i + CHUNK], plant, limits, settings)
                for i in range(0, len(k), CHUNK)]
-    total, count, alpha, theta, outcome = (
-        np.concatenate(parts) for parts in zip(*tallies, strict=True)) if tallies else (
-        np.zeros(0),) * 5
-    reward = (total + (settings.samples - count) * settings.reward.worst) / settings.samples
-    values = np.array([
-        _values(*row, limits, settings) for row in zip(
-            reward.tolist(), alpha.tolist(), theta.tolist(), outcome.tolist(), strict=True)])
-    return BatchResult(reward, alpha, theta, values.reshape(-1, 3), outcome.astype(np.int64),
-                       count * SAMPLE_PERIOD)
-
-
-def _values(reward: float, alpha: float, theta: float, outcome: float, limits: Limits,
-            settings: EpisodeSettings) -> tuple[float, float, float]:
-    """Scale one episode for the optimiser, exactly as Episode.result does."""
-    return settings.scaling.values(reward, (alpha, limits.alpha), (theta, limits.theta),
-                                   Outcome(int(outcome)).is_trip)
+    total, count, alpha, theta, ringing, outcome = np.hstack([np.zeros((6, 0)), *tallies])
+    missing = settings.samples - count
+    reward = (total + missing * settings.reward.worst) / settings.samples
+    values = [settings.scaling.values(
+        reward[i], (alpha[i], limits.alpha), (theta[i], limits.theta), ringing[i],
+        missing[i] / settings.samples if Outcome(int(outcome[i])).is_trip else None)
+        for i in range(len(k))]
+    return BatchResult(reward, alpha, theta, ringing, np.array(values).reshape(-1, 3),
+                       outcome.astype(np.int64), count * SAMPLE_PERIOD)
 
 
 def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits,
-              settings: EpisodeSettings) -> tuple[Array, ...]:
-    """Return reward sum, samples scored, peak alpha, peak theta and outcome of each episode."""
-    tally = np.zeros((5, len(k)))
+              settings: EpisodeSettings) -> Array:
+    """Return reward sum, samples scored, peak alpha and theta, ringing and outcome."""
+    tally = np.zeros((6, len(k)))
     running = np.arange(len(k))  # the columns of tally to which the working arrays belong
-    total, count, peak_alpha, peak_theta, outcome = tally.copy()
+    total, count, peak_alpha, peak_theta, ringing, outcome = tally.copy()
     alive = np.ones(len(k), bool)
     bias = np.array([[plant.theta_bias], [plant.alpha_bias]])
     pole, gain = filter_coefficients(plant.velocity_filter or 0.0)
@@ -126,6 +120,8 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits,
         count += alive
         np.maximum(peak_alpha, abs_alpha, out=peak_alpha, where=alive)
         np.maximum(peak_theta, abs_theta, out=peak_theta, where=alive)
+        if tick >= settings.ringing_sample:
+            np.maximum(ringing, abs_alpha, out=ringing, where=alive)
         _end(alive, outcome, abs_alpha > limits.alpha, Outcome.TRIPPED_ANGLE)
         _end(alive, outcome, abs_theta > limits.theta, Outcome.TRIPPED_ARM)
         _end(alive, outcome, np.abs(measured_speeds).max(0) > limits.speed,
@@ -134,11 +130,11 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits,
             physics.speeds[1] += settings.push.alpha_dot
 
         if tick % 20 == 19 and alive.mean() < 0.95:
-            tally[:, running] = total, count, peak_alpha, peak_theta, outcome
+            tally[:, running] = total, count, peak_alpha, peak_theta, ringing, outcome
             if not alive.any():
-                return tuple(tally)
+                return tally
             running, kt, volts = running[alive], kt[:, alive], volts[alive]
-            total, count, peak_alpha, peak_theta, outcome = tally[:, running]
+            total, count, peak_alpha, peak_theta, ringing, outcome = tally[:, running]
             measured_speeds, last = measured_speeds[:, alive], last[:, alive]
             physics = _Integrator(physics.angles[:, alive], physics.speeds[:, alive], plant)
             pending = deque(x[alive] for x in pending)
@@ -148,11 +144,12 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits,
         for _ in range(plant.substeps):
             physics.step(applied)
             if plant.arm_stop != math.inf and np.abs(physics.angles[0]).max() > plant.arm_stop:
-                stopped = np.abs(physics.angles[0]) > plant.arm_stop
-                physics.angles[0, stopped] = np.copysign(plant.arm_stop, physics.angles[0, stopped])
+                theta = physics.angles[0]
+                stopped = np.abs(theta) > plant.arm_stop
+                theta[stopped] = np.copysign(plant.arm_stop, theta[stopped])
                 physics.speeds[0, stopped] = 0.0
-    tally[:, running] = total, count, peak_alpha, peak_theta, outcome
-    return tuple(tally)
+    tally[:, running] = total, count, peak_alpha, peak_theta, ringing, outcome
+    return tally
 
 
 def _end(alive: NDArray[np.bool_], outcome: Array, hit: NDArray[np.bool_],

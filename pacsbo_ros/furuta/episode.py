@@ -81,6 +81,7 @@ class EpisodeSettings:
     duration: float = 5.0  # s under the gains that are tried
     control_every: int = 4  # samples between control updates, 50 Hz
     push: Push | None = field(default_factory=Push)
+    settle_time: float = 0.5  # s after the push (or the start) from which alpha counts as ringing
     start: Start = Start.UPRIGHT
     start_angle: float = 0.2  # rad, upright means |alpha| and |theta| / 3 within it
     start_timeout: float = 20.0  # s to get upright
@@ -99,7 +100,7 @@ class EpisodeSettings:
         if self.push is not None and self.push.time >= self.duration:
             raise ValueError(f'the push at {self.push.time} s comes after the episode of '
                              f'{self.duration} s; push earlier or not at all')
-        for name in ('start_angle', 'start_timeout', 'hold_time'):
+        for name in ('settle_time', 'start_angle', 'start_timeout', 'hold_time'):
             if not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f'{name} is {getattr(self, name)}; use a positive number')
 
@@ -113,6 +114,11 @@ class EpisodeSettings:
         """Return the sample on which the push is due; -1 without a push."""
         return -1 if self.push is None else round(self.push.time / SAMPLE_PERIOD)
 
+    @property
+    def ringing_sample(self) -> int:
+        """Return the sample from which alpha counts as ringing."""
+        return max(0, self.push_sample) + round(self.settle_time / SAMPLE_PERIOD)
+
 
 @dataclass(frozen=True)
 class EpisodeResult:
@@ -122,6 +128,7 @@ class EpisodeResult:
     reward: float  # as in the paper, samples that were cut off count as the worst
     max_abs_alpha: float  # rad, measured, under the gains that were tried
     max_abs_theta: float  # rad, measured, under the gains that were tried
+    ringing: float  # rad, max|alpha| once the push should have settled
     values: tuple[float, float, float]  # for the optimiser: reward, angle and arm constraint
     outcome: Outcome
     reason: str
@@ -151,6 +158,7 @@ class Episode:
         self.push_due = 0.0  # rad/s to give the pendulum before the voltage of the last step
         self._samples = self.settings.samples
         self._push_sample = self.settings.push_sample
+        self._ringing_sample = self.settings.ringing_sample
         self._gain_tuple = gains.as_tuple()
         self._sample_reward = self.settings.reward.sample
         self._tick = 0  # samples in the present phase
@@ -160,6 +168,7 @@ class Episode:
         self._reward_sum = 0.0
         self._max_alpha = 0.0
         self._max_theta = 0.0
+        self._ringing = 0.0
         self._volts = 0.0
         self._outcome: Outcome | None = None
         self._reason = ''
@@ -210,12 +219,13 @@ class Episode:
         settings, limits = self.settings, self.limits
         missing = self._samples - self._count
         reward = (self._reward_sum + missing * settings.reward.worst) / self._samples
-        values = settings.scaling.values(reward, (self._max_alpha, limits.alpha),
-                                         (self._max_theta, limits.theta), self._limit_violated)
+        values = settings.scaling.values(
+            reward, (self._max_alpha, limits.alpha), (self._max_theta, limits.theta),
+            self._ringing, missing / self._samples if self._limit_violated else None)
         return EpisodeResult(
             gains=self.gains, reward=reward, max_abs_alpha=self._max_alpha,
-            max_abs_theta=self._max_theta,
-            values=values, outcome=outcome,
+            max_abs_theta=self._max_theta, ringing=self._ringing, values=values,
+            outcome=outcome,
             reason=self._reason or 'the episode has not ended', duration=self.elapsed,
             limit_violated=self._limit_violated, seed=self.seed,
             trace=np.array(self._trace).reshape(-1, 6) if settings.trace else None)
@@ -237,6 +247,8 @@ class Episode:
         abs_alpha, abs_theta = abs(alpha), abs(theta)
         self._max_alpha = max(self._max_alpha, abs_alpha)
         self._max_theta = max(self._max_theta, abs_theta)
+        if self._tick >= self._ringing_sample:
+            self._ringing = max(self._ringing, abs_alpha)
         self._reward_sum += self._sample_reward(theta, alpha, theta_dot, alpha_dot, self._volts)
         self._count += 1
         self._record(theta, alpha, theta_dot, alpha_dot)
