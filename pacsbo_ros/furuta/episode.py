@@ -81,7 +81,7 @@ class EpisodeSettings:
     duration: float = 5.0  # s under the gains that are tried
     control_every: int = 4  # samples between control updates, 50 Hz
     push: Push | None = field(default_factory=Push)
-    settle_time: float = 0.5  # s after the push (or the start) from which alpha counts as ringing
+    settle_time: float = 0.75  # s after the push (or the start) from which alpha counts as ringing
     start: Start = Start.UPRIGHT
     start_angle: float = 0.2  # rad, upright means |alpha| and |theta| / 3 within it
     start_timeout: float = 20.0  # s to get upright

@@ -26,7 +26,7 @@ class Scaling:
     reward_offset: float = 0.95  # reward that maps to zero
     reward_scale: float = 0.04  # reward difference that maps to one
     angle_gain: float = 2.0
-    ringing: float = 0.15  # rad of ringing that halves the margin; inf: the bare margin
+    ringing: float = 0.1  # rad of ringing that halves the margin; inf: the bare margin
 
     def __post_init__(self) -> None:
         for name in ('reward_scale', 'angle_gain', 'ringing'):
