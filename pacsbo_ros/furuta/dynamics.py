@@ -43,6 +43,15 @@ def accelerations(s: float, k: float, theta_dot: float, alpha_dot: float, volts:
     return theta_acc, m12 * theta_acc + f2
 
 
+def volts_for_acceleration(wanted: float, alpha: float, theta_dot: float, alpha_dot: float,
+                           c: Coefficients) -> float:
+    """Return the voltage that gives theta'' = wanted, the inverse of accelerations()."""
+    s, k = sin(alpha), cos(alpha)
+    free, _ = accelerations(s, k, theta_dot, alpha_dot, 0.0, c)
+    per_volt = c.drive / (c.b1 * s * s + c.b0 - (c.b2 * k) ** 2)
+    return (wanted - free) / per_volt
+
+
 def turn(s: float, k: float, d: float) -> tuple[float, float]:
     """Turn sine and cosine by a small angle d; the error is below d^6 / 720."""
     y = d * d

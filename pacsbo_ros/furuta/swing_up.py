@@ -2,42 +2,58 @@
 """
 Swing the pendulum up by pumping energy into it, and say when to catch it.
 
-    E = a3 alpha_dot^2 / 2 + a4 (cos alpha - 1)      zero upright at rest, -2 a4 hanging
-    V = -gain E / a4 sign(alpha_dot cos alpha) - centring theta - damping theta_dot
+    e = 1 - cos alpha - alpha_dot^2 / (2 a4/a3)       missing energy over a4: 2 hanging, 0 upright
+    a = a_max clamp(gain e) sign(alpha_dot cos alpha) - stiffness theta - damping theta_dot
+
+and the voltage is the one that accelerates the arm by a, the pendulum's reaction included.
 
 The arm's acceleration does work a2 cos(alpha) alpha_dot theta'' on the pendulum, so accelerating
-with the sign of alpha_dot cos(alpha) raises E as long as it is negative.
+with the sign of alpha_dot cos(alpha) raises its energy as long as some is missing.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 import math
 
+from pacsbo_ros.furuta.dynamics import volts_for_acceleration
 from pacsbo_ros.furuta.parameters import Parameters
+from pacsbo_ros.furuta.presets import CALIBRATED
 
 
 @dataclass(frozen=True)
 class SwingUp:
     """Describe the swing-up controller."""
 
-    parameters: Parameters = field(default_factory=Parameters)
-    gain: float = 4.0  # V per a4 of missing energy
-    volts_max: float = 4.0  # V for pumping
-    centring: float = 1.5  # V/rad, keeps the arm near its centre
-    damping: float = 0.0  # V s/rad
+    parameters: Parameters = CALIBRATED.parameters
+    acceleration: float = 80.0  # rad/s^2, the most the arm is asked for while pumping
+    gain: float = 3.0  # share of it per missing energy
+    stiffness: float = 90.0  # 1/s^2, keeps the arm near its centre
+    damping: float = 5.0  # 1/s
+    lag: float = 0.02  # s by which measured speeds trail: one over the filter's cut-off
     catch_angle: float = 0.3  # rad
     catch_speed: float = 6.0  # rad/s
     lost_angle: float = 0.7  # rad, swing again beyond it
     theta_limit: float = 2.2  # rad, give up beyond it
 
+    def __post_init__(self) -> None:
+        for name in ('acceleration', 'gain', 'catch_angle', 'catch_speed', 'theta_limit'):
+            if not getattr(self, name) > 0:
+                raise ValueError(f'swing-up {name} is {getattr(self, name)}; use a positive '
+                                 'number')
+        if not self.lost_angle > self.catch_angle:
+            raise ValueError(f'swing-up lost_angle is {self.lost_angle} rad; it must exceed '
+                             f'catch_angle, {self.catch_angle} rad')
+
     def volts(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float) -> float:
-        """Return the pumping voltage for a state."""
-        stiffness = self.parameters.coefficients.b4  # a4 / a3
-        missing = 1.0 - math.cos(alpha) - 0.5 * alpha_dot * alpha_dot / stiffness
-        # At rest there is no direction to pump in; any will do.
+        """Return the pumping voltage for a state, not yet clamped."""
+        c = self.parameters.coefficients
+        alpha_dot += self.lag * c.b4 * math.sin(alpha)
+        missing = 1.0 - math.cos(alpha) - 0.5 * alpha_dot * alpha_dot / c.b4
+        # At rest there is no direction to pump in; copysign takes one.
         direction = math.copysign(1.0, alpha_dot * math.cos(alpha))
-        pump = max(-self.volts_max, min(self.volts_max, self.gain * missing))
-        return pump * direction - self.centring * theta - self.damping * theta_dot
+        wanted = (self.acceleration * max(-1.0, min(1.0, self.gain * missing)) * direction
+                  - self.stiffness * theta - self.damping * theta_dot)
+        return volts_for_acceleration(wanted, alpha, theta_dot, alpha_dot, c)
 
     def can_catch(self, alpha: float, alpha_dot: float) -> bool:
         """Tell whether state feedback can take over."""
