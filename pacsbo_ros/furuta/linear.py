@@ -51,8 +51,8 @@ def lqr(parameters: Parameters, q: ArrayLike = (1.0, 10.0, 0.0, 0.0), r: float =
     """Return the gains that are optimal for the linear plant held over the period."""
     weights = np.asarray(q, float)
     if weights.shape != (4,) or not (weights >= 0).all() or not r > 0:
-        raise ValueError(f'LQR weights q {weights}, r {r}: give four numbers of zero or more and a '
-                         'positive one')
+        raise ValueError(f'LQR weights q {weights}, r {r}: give four numbers of zero or '
+                         'more and a positive one')
     A, B = discretise(*linearise(parameters), period)
     R = np.array([[r]])
     P = solve_discrete_are(A, B, np.diag(weights), R)

@@ -31,12 +31,12 @@ class SwingUp:
     damping: float = 5.0  # 1/s
     lag: float = 0.02  # s by which measured speeds trail: one over the filter's cut-off
     catch_angle: float = 0.3  # rad
-    catch_speed: float = 6.0  # rad/s
-    lost_angle: float = 0.7  # rad, swing again beyond it
+    catch_heading: float = 0.2  # rad, bound of alpha + alpha_dot / sqrt(a4/a3)
+    lost_angle: float = 0.6  # rad, swing again beyond it
     theta_limit: float = 2.2  # rad, give up beyond it
 
     def __post_init__(self) -> None:
-        for name in ('acceleration', 'gain', 'catch_angle', 'catch_speed', 'theta_limit'):
+        for name in ('acceleration', 'gain', 'catch_angle', 'catch_heading', 'theta_limit'):
             if not getattr(self, name) > 0:
                 raise ValueError(f'swing-up {name} is {getattr(self, name)}; use a positive '
                                  'number')
@@ -56,5 +56,6 @@ class SwingUp:
         return volts_for_acceleration(wanted, alpha, theta_dot, alpha_dot, c)
 
     def can_catch(self, alpha: float, alpha_dot: float) -> bool:
-        """Tell whether state feedback can take over."""
-        return abs(alpha) <= self.catch_angle and abs(alpha_dot) <= self.catch_speed
+        """Tell whether state feedback can take over: alpha is heading for upright."""
+        heading = alpha + alpha_dot / math.sqrt(self.parameters.coefficients.b4)
+        return abs(alpha) <= self.catch_angle and abs(heading) <= self.catch_heading
