@@ -1,0 +1,39 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Tune the pendulum: optimiser, controller, safety monitor, and what shows them."""
+from pathlib import Path
+
+from ament_index_python.packages import get_package_share_directory
+from launch import LaunchDescription
+from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
+from launch.event_handlers import OnProcessExit
+from launch.events import Shutdown
+from launch_ros.actions import Node
+
+from pacsbo_ros.nodes import bringup
+
+
+def processes(context):
+    """Turn the arguments into nodes."""
+    share = Path(get_package_share_directory(bringup.PACKAGE))
+    names = [a.name for a in bringup.ARGUMENTS]
+    values = bringup.resolve({n: context.launch_configurations[n] for n in names})
+    actions = []
+    for process in bringup.processes(values, share):
+        node = Node(
+            package=process.package, executable=process.executable, name=process.name,
+            namespace=values['namespace'], output='screen', emulate_tty=True,
+            parameters=[str(bringup.parameter_file(values, share)), dict(process.parameters)],
+            ros_arguments=['--log-level', values['log_level']])
+        actions.append(node)
+        if process.essential:
+            actions.append(RegisterEventHandler(OnProcessExit(
+                target_action=node,
+                on_exit=[EmitEvent(event=Shutdown(reason=f'{process.name} has ended'))])))
+    return actions
+
+
+def generate_launch_description():
+    return LaunchDescription([
+        *(DeclareLaunchArgument(a.name, default_value=a.default, description=a.description,
+                                choices=list(a.choices) or None) for a in bringup.ARGUMENTS),
+        OpaqueFunction(function=processes)])

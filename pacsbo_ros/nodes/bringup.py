@@ -1,0 +1,119 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+The one description of the bring-up, free of ROS: its arguments and the processes they lead to.
+
+`launch/furuta.launch.py` and `make run` are both made from it.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PACKAGE = 'pacsbo_ros'
+BOOLEAN = ('true', 'false')
+
+
+class ArgumentError(ValueError):
+    """An argument that the bring-up does not understand, with what it would."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Describe one launch argument."""
+
+    name: str
+    default: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+ARGUMENTS = (
+    Argument('plant', 'simulated', 'What is driven.', ('simulated', 'topics', 'qube')),
+    Argument('speed', '2', 'Simulated time per real time; 1 is real time, max is as fast as '
+             'possible. Hardware needs 1.'),
+    Argument('iterations', '', 'Episodes of the run, the start gains included; empty takes it '
+             'from the parameter file.'),
+    Argument('seed', '', 'Seed of everything random; empty takes it from the parameter file.'),
+    Argument('params_file', '', "Parameter file; empty means the package's config/furuta.yaml."),
+    Argument('namespace', '', 'Namespace of the whole graph, for several robots.'),
+    Argument('run_dir', '', 'Folder of the run; empty makes runs/<date-time>.'),
+    Argument('resume', '', 'Folder of a run to go on with.'),
+    Argument('stay', 'auto', 'Keep the graph alive after the run; auto does so while rviz, rqt or '
+             'the dashboard is shown.', ('auto', *BOOLEAN)),
+    Argument('rviz', 'false', 'Show the pendulum and the gain plane in rviz2.', BOOLEAN),
+    Argument('rqt', 'false', 'Show plots, sliders and diagnostics in rqt.', BOOLEAN),
+    Argument('dashboard', 'false', 'Show a live page in the browser.', BOOLEAN),
+    Argument('record', 'false', 'Record all topics with rosbag2 into the run folder.', BOOLEAN),
+    Argument('log_level', 'info', 'How much the nodes say.',
+             ('debug', 'info', 'warn', 'error', 'fatal')),
+)
+
+
+@dataclass(frozen=True)
+class Process:
+    """Describe one process of the graph."""
+
+    name: str  # of the node, or of the program
+    executable: str
+    package: str = PACKAGE  # empty: a program that is no ROS node
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Sequence[str] = ()  # of a program that is no node of ours
+    essential: bool = True  # the run ends when it ends
+    optional: bool = False  # left out with a warning where the program is not installed
+
+
+def resolve(given: Mapping[str, str]) -> dict[str, str]:
+    """Fill in defaults; refuse unknown names and values."""
+    known = {a.name: a for a in ARGUMENTS}
+    for name, value in given.items():
+        if name not in known:
+            raise ArgumentError(f'unknown argument {name!r}; there are {", ".join(known)}')
+        choices = known[name].choices
+        if choices and value not in choices:
+            raise ArgumentError(f'{name} is {value!r}; choose one of {", ".join(choices)}')
+    values = {a.name: given.get(a.name, a.default) for a in ARGUMENTS}
+    if values['speed'] != 'max':
+        _number(values, 'speed', float)
+    for name in ('iterations', 'seed'):
+        if values[name]:
+            _number(values, name, int)
+    if values['params_file'] and not Path(values['params_file']).expanduser().is_file():
+        raise ArgumentError(f'params_file is {values["params_file"]!r}; there is no such file')
+    return values
+
+
+def _number(values: Mapping[str, str], name: str, kind: type) -> None:
+    try:
+        kind(values[name])
+    except ValueError:
+        raise ArgumentError(f'{name} is {values[name]!r}; give a number') from None
+
+
+def processes(values: Mapping[str, str], share: Path) -> list[Process]:
+    """Return the processes that resolved arguments lead to, in the order of their start."""
+    simulated = values['plant'] == 'simulated'
+    shown = any(values[name] == 'true' for name in ('rviz', 'rqt', 'dashboard'))
+    speed = 1.0 if not simulated else 0.0 if values['speed'] == 'max' else float(values['speed'])
+    optimizer: dict[str, Any] = {
+        'run_dir': _path(values['run_dir']), 'resume': _path(values['resume']),
+        'stay': shown if values['stay'] == 'auto' else values['stay'] == 'true'}
+    optimizer.update({name: int(values[name]) for name in ('iterations', 'seed') if values[name]})
+    table = [
+        Process('safety_monitor', 'safety_monitor', parameters={'auto_arm': simulated}),
+        Process('furuta_controller', 'furuta_controller',
+                parameters={'plant': values['plant'], 'speed': speed}),
+        Process('pacsbo_optimizer', 'pacsbo_optimizer', parameters=optimizer),
+    ]
+    return table
+
+
+def parameter_file(values: Mapping[str, str], share: Path) -> Path:
+    """Return the parameter file of the run."""
+    given = values['params_file']
+    return Path(given).expanduser().resolve() if given else share / 'config' / 'furuta.yaml'
+
+
+def _path(text: str) -> str:
+    return str(Path(text).expanduser().resolve()) if text else ''

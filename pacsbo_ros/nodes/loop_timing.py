@@ -1,0 +1,41 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""How regular a control loop runs."""
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+
+class Timing(NamedTuple):
+    """Periods of the last few seconds [ms], and how many were late since the start."""
+
+    p50: float
+    p99: float
+    worst: float
+    overruns: int
+
+
+class LoopTiming:
+    """Keep the last periods of a loop and count those that were more than half too long."""
+
+    def __init__(self, period: float, length: int = 2000) -> None:
+        """Expect one note every `period` seconds; remember `length` of them."""
+        self._late = 1.5 * period
+        self._periods: deque[float] = deque(maxlen=length)
+        self._last: float | None = None
+        self._overruns = 0
+
+    def note(self, now: float) -> None:
+        """Note the start of a turn of the loop."""
+        if self._last is not None:
+            elapsed = now - self._last
+            self._periods.append(elapsed)
+            self._overruns += elapsed > self._late
+        self._last = now
+
+    def report(self) -> Timing:
+        """Return the timing so far; zeros before the second turn."""
+        ordered = sorted(self._periods) or [0.0]
+        last = len(ordered) - 1
+        return Timing(1e3 * ordered[last // 2], 1e3 * ordered[round(0.99 * last)],
+                      1e3 * ordered[last], self._overruns)

@@ -1,0 +1,294 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Lead the tuning run: propose gains, have the controller try them, learn, and say how it goes.
+
+The run itself is sequential code in a worker thread (`_work`); the executor thread only carries
+messages. An episode that says something about the gains is told to the optimiser; one that failed
+for other reasons is not, and the same candidate is tried again once the graph has recovered.
+"""
+from __future__ import annotations
+
+import math
+import threading
+
+from action_msgs.msg import GoalStatus
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from rclpy.task import Future
+from std_srvs.srv import Trigger
+
+from pacsbo_ros.action import RunEpisode
+from pacsbo_ros.furuta.scaling import Scaling
+from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, GainMap, OptimizerState
+from pacsbo_ros.nodes import progress, terminal
+from pacsbo_ros.nodes.parameters import StartError, declare
+from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, spin, steady_now
+from pacsbo_ros.nodes.tuning_parameters import PARAMETERS, make_problem, make_predictor
+from pacsbo_ros.tuning.journal import Journal, JournalError
+from pacsbo_ros.tuning.plots import write_plots
+from pacsbo_ros.tuning.run_folder import RunFolder
+from pacsbo_ros.tuning.trial import START, VERIFICATION, Measured, Trial
+from pacsbo_ros.tuning.tuning import Tuning
+
+RETRY = 0.2  # s between looks at a controller that is not ready
+
+
+class Closed(Exception):
+    """The node is being shut down."""
+
+
+class PacsboOptimizer(Node):
+    """Wire a Tuning to the controller's action, the operator's services and the progress topics."""
+
+    def __init__(self, **options) -> None:
+        """Check everything before the first message goes out, then start the run."""
+        super().__init__('pacsbo_optimizer', **options)
+        p = self._p = declare(self, PARAMETERS)
+        try:
+            problem = make_problem(p)
+            predictor, predictor_hash = make_predictor(p, problem)
+            folder = p.resume or p.run_dir
+            self.folder = RunFolder(folder) if folder else RunFolder.new()
+            if p.resume and not self.folder.journal.exists():
+                raise ValueError(f'resume is {p.resume}, which has no {self.folder.journal.name}')
+            if not p.resume and self.folder.journal.exists():
+                raise ValueError(f'run folder {self.folder.path} already has a run; give '
+                                 'resume:= to go on with it, or another run_dir')
+            journal = Journal(self.folder.journal, problem.identity(predictor_hash))
+            self.tuning = Tuning(problem, p.iterations, journal, predictor)
+        except (ValueError, JournalError, OSError) as error:
+            raise StartError(error) from error
+        if journal.torn:
+            self.get_logger().warning('the last line of the journal was torn; that episode will '
+                                      'be repeated')
+        self.folder.write_parameters({'/**/pacsbo_optimizer': {'ros__parameters': vars(p)}})
+        self.exit_code = 1
+        self.done = Future()
+        self._scaling = Scaling()
+        self._names = problem.box.names
+        self._outcomes = [0] * 10
+        for told in self.tuning.told:
+            self._outcomes[told.measured.outcome] += 1
+        self._state, self._reason = OptimizerState.STARTING, 'starting'
+        self._started = steady_now()
+        self._fresh = 0  # episodes of this process, for the time left
+
+        self._changed = threading.Condition()
+        self._paused = self._approved = self._finishing = self._closing = False
+        self._controller: ControllerState | None = None
+        self._controller_seen = -math.inf
+        self._client = ActionClient(self, RunEpisode, 'run_episode')
+        self.create_subscription(ControllerState, 'controller_state', self._on_controller,
+                                 HEARTBEAT)
+        self._candidates = self.create_publisher(Candidate, 'candidate', LATCHED)
+        self._states = self.create_publisher(OptimizerState, 'optimizer_state', LATCHED)
+        self._maps = self.create_publisher(GainMap, 'gain_map', LATCHED)
+        self._told = self.create_publisher(EpisodeResult, 'told_result', EVENTS)
+        for name, callback in (('pause', self._on_pause), ('resume', self._on_resume),
+                               ('approve', self._on_approve), ('finish', self._on_finish)):
+            self.create_service(Trigger, name, callback)
+        self._worker = threading.Thread(target=self._work, name='tuning', daemon=True)
+        self._worker.start()
+
+    # The run, in the worker thread.
+
+    def _work(self) -> None:
+        """Lead the run to its end, whatever happens."""
+        log = self.get_logger()
+        try:
+            log.info(f'run folder {self.folder.path}, {len(self.tuning.told)} of '
+                     f'{self.tuning.budget} episodes done')
+            while (trial := self._next()) is not None:
+                result = self._try(trial)
+                if result is None:
+                    continue  # finished early: what is to be tried has changed
+                self._learn(trial, result)
+            self._close_run()
+        except Closed:
+            return
+        except Exception as error:
+            self._say(OptimizerState.FAILED, f'{type(error).__name__}: {error}')
+            log.fatal(f'the run ended: {error}')
+        if not self._p.stay:
+            self.done.set_result(None)
+
+    def _next(self) -> Trial | None:
+        self._hold_if_paused()
+        if self._finishing:
+            self.tuning.finish('finished by the operator')
+        if self.tuning.searching:
+            state = OptimizerState.ASKING if self.tuning.told else OptimizerState.STARTING
+            self._say(state, 'computing the next candidate')
+        return self.tuning.next()
+
+    def _try(self, trial: Trial) -> EpisodeResult | None:
+        """Have the controller try these gains until there is a datum; None if the run moved on."""
+        self._approved = not self._p.require_approval or trial.role in (START, VERIFICATION)
+        while not self._dropped(trial):
+            self._candidates.publish(progress.candidate(
+                self, self.folder.run_id, self._names, trial, not self._approved))
+            if self._paused:
+                self._hold_if_paused()
+            elif not self._approved:
+                self._say(OptimizerState.AWAITING_APPROVAL, 'call approve to run the candidate',
+                          trial)
+                self._wait(lambda: self._approved or self._paused or self._dropped(trial))
+            elif not self._ready():
+                self._say(OptimizerState.WAITING, 'waiting for the controller: '
+                          + self._controller_note(), trial)
+                self._wait(lambda: False, RETRY)
+            else:
+                state = (OptimizerState.VERIFYING if trial.role == VERIFICATION
+                         else OptimizerState.RUNNING)
+                self._say(state, f'episode {trial.iteration} is on the plant', trial)
+                result = self._run_episode(trial)
+                if result is not None and result.is_datum:
+                    return result
+                why = result.reason if result else f'no result: {self._controller_note()}'
+                self._say(OptimizerState.WAITING, f'episode {trial.iteration} is not a datum '
+                          f'({why}); the same candidate will be tried again', trial)
+                self._wait(lambda: False, RETRY)
+        return None
+
+    def _dropped(self, trial: Trial) -> bool:
+        """Tell whether the operator wants no more new gains and this is one."""
+        return self._finishing and trial.role != VERIFICATION
+
+    def _ready(self) -> bool:
+        return (steady_now() - self._controller_seen < 0.5 and self._client.server_is_ready()
+                and self._controller.state == ControllerState.READY)
+
+    def _controller_note(self) -> str:
+        if self._controller is None or steady_now() - self._controller_seen > 0.5:
+            return 'it is silent'
+        return self._controller.note or 'it is busy'
+
+    def _run_episode(self, trial: Trial) -> EpisodeResult | None:
+        """Send the goal and wait for its result; None if it was refused or got lost."""
+        goal = RunEpisode.Goal(run_id=self.folder.run_id, iteration=trial.iteration,
+                               names=list(self._names), gains=list(trial.gains), seed=trial.seed)
+        handle = self._await(self._client.send_goal_async(goal), limit=2.0)
+        if handle is None or not handle.accepted:
+            return None
+        answer = self._await(handle.get_result_async())
+        if answer is None or answer.status == GoalStatus.STATUS_UNKNOWN:
+            return None
+        result = answer.result.result
+        self._outcomes[result.outcome] += 1
+        if (result.run_id, result.iteration, list(result.gains)) != (
+                goal.run_id, goal.iteration, list(goal.gains)):
+            self.get_logger().error('a result belongs to another goal and is not used')
+            return None
+        return result
+
+    def _await(self, future, limit: float = math.inf):
+        """Wait for a future while the controller lives; None if it does not come."""
+        future.add_done_callback(lambda _: self._notify())
+        start = steady_now()
+        while not future.done():
+            silent = steady_now() - max(self._controller_seen, start)
+            if silent > 1.0 or steady_now() - start > limit:
+                return None
+            self._wait(future.done, timeout=0.1)
+        return future.result()
+
+    def _learn(self, trial: Trial, result: EpisodeResult) -> None:
+        """Save and tell a datum, then publish and print what was learnt."""
+        told = self.tuning.tell(Measured(
+            result.reward, result.max_alpha, result.max_theta,
+            (result.scaled_reward, *result.constraints), result.outcome, result.reason))
+        self._told.publish(result)
+        self._fresh += 1
+        left = (self.tuning.budget - len(self.tuning.told)) * (
+            steady_now() - self._started) / self._fresh
+        self.get_logger().info(terminal.line(self.tuning, told, max(left, 0.0)))
+        self._say(self._state, f'episode {trial.iteration} is told', trial)
+        picture = progress.gain_map(self, self.folder.run_id, self.tuning, self._scaling)
+        if picture is not None:
+            self._maps.publish(picture)
+
+    def _close_run(self) -> None:
+        """Write the best gains if they were verified; say how the run ended."""
+        tuning = self.tuning
+        best, verified = tuning.best, tuning.verified
+        if best is None or verified is None:
+            self._say(OptimizerState.FAILED, 'no verified safe gains: '
+                      + (tuning.reason or 'every verification was unsafe'))
+        else:
+            self.folder.write_best_gains(self._names, best, verified)
+            self.exit_code = 0
+            self._say(OptimizerState.FINISHED, tuning.reason)
+        write_plots(self.folder.path, tuning)
+        terminal.print_summary(self.folder, tuning, self._outcomes)
+
+    # Waiting.
+
+    def _wait(self, condition, timeout: float | None = None) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closing or condition(), timeout)
+        if self._closing:
+            raise Closed
+
+    def _hold_if_paused(self) -> None:
+        if self._paused:
+            self._say(OptimizerState.PAUSED, 'paused by the operator; call resume')
+            self._wait(lambda: not self._paused)
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    # Messages, in the executor thread.
+
+    def _on_controller(self, message: ControllerState) -> None:
+        self._controller, self._controller_seen = message, steady_now()
+
+    def _answer(self, response: Trigger.Response, words: str, ok: bool = True):
+        response.success, response.message = ok, words
+        self.get_logger().info(words)
+        self._notify()
+        return response
+
+    def _on_pause(self, _, response):
+        self._paused = True
+        return self._answer(response, 'pausing; a running episode ends first')
+
+    def _on_resume(self, _, response):
+        self._paused = False
+        return self._answer(response, 'going on')
+
+    def _on_approve(self, _, response):
+        if self._state != OptimizerState.AWAITING_APPROVAL:
+            return self._answer(response, 'no candidate waits for approval', False)
+        self._approved = True
+        return self._answer(response, 'approved')
+
+    def _on_finish(self, _, response):
+        if not self.tuning.searching:
+            return self._answer(response, 'the search is over already', False)
+        self._finishing = True
+        return self._answer(response, 'finishing: the best gains will be verified')
+
+    def _say(self, state: int, reason: str, trial: Trial | None = None) -> None:
+        """Publish the state; log a wait once."""
+        if state == OptimizerState.WAITING and reason != self._reason:
+            self.get_logger().warning(reason)
+        self._state, self._reason = state, reason
+        self._states.publish(progress.state(self, self.folder.run_id, self.tuning, state, reason,
+                                            trial, self._outcomes, self._scaling))
+
+    def destroy_node(self) -> None:
+        """Stop the worker before the node goes."""
+        self._closing = True
+        self._notify()
+        self._worker.join(timeout=5.0)
+        super().destroy_node()
+
+
+def main() -> int:
+    """Run the optimiser."""
+    return spin(PacsboOptimizer)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

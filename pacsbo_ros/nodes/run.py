@@ -1,0 +1,156 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Bring the graph up without ros2 launch: `make run ARGS="iterations:=10 speed:=20"`.
+
+The arguments are those of furuta.launch.py. The exit code is 0 if the run ended with verified
+gains. Ctrl-C ends everything in order: the optimiser first, then the others.
+"""
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from ament_index_python.packages import get_package_prefix
+
+from pacsbo_ros.nodes import bringup
+
+OPTIMIZER = 'pacsbo_optimizer'
+COLOURS = (36, 33, 32, 35, 34, 31)
+PATIENCE = (10.0, 5.0)  # s that a process gets to end by itself after SIGINT, after SIGTERM
+
+
+class Running:
+    """A started process whose output is passed on line by line under its name."""
+
+    def __init__(self, process: bringup.Process, command: list[str], colour: int,
+                 width: int) -> None:
+        """Start it in a session of its own, so that Ctrl-C reaches only this program."""
+        self.process = process
+        self._popen = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+            start_new_session=True, env=dict(os.environ, PYTHONUNBUFFERED='1'))
+        label = f'[{process.name}]'.ljust(width + 2)
+        self._label = f'\033[{colour}m{label}\033[0m' if sys.stdout.isatty() else label
+        self._reader = threading.Thread(target=self._pass_on, daemon=True)
+        self._reader.start()
+
+    def _pass_on(self) -> None:
+        for line in self._popen.stdout:
+            text = line.decode(errors='replace').rstrip()
+            print(f'{self._label} {text}', flush=True)
+
+    @property
+    def code(self) -> int | None:
+        """Return the exit code; None while it runs."""
+        return self._popen.poll()
+
+    def ask_to_end(self) -> None:
+        """Send the signal of Ctrl-C."""
+        if self.code is None:
+            self._popen.send_signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Ask it to end, ever less politely; return when it is gone and its output is out."""
+        for number, patience in zip((signal.SIGINT, signal.SIGTERM), PATIENCE, strict=True):
+            if self.code is None:
+                self._popen.send_signal(number)
+                try:
+                    self._popen.wait(patience)
+                except subprocess.TimeoutExpired:
+                    continue
+        if self.code is None:
+            os.killpg(self._popen.pid, signal.SIGKILL)
+            self._popen.wait()
+        self._reader.join(timeout=2.0)
+
+
+def command(process: bringup.Process, values: dict[str, str], prefix: Path,
+            share: Path) -> list[str]:
+    """Return the command line of a process."""
+    words = [str(prefix / 'lib' / process.package / process.executable), *process.arguments,
+             '--ros-args', '-r', f'__node:={process.name}',
+             '--params-file', str(bringup.parameter_file(values, share))]
+    for name, value in process.parameters.items():
+        words += ['-p', f'{name}:={json.dumps(value)}']
+    if values['namespace']:
+        words += ['-r', f'__ns:=/{values["namespace"].strip("/")}']
+    return [*words, '--log-level', values['log_level']]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Start the processes, wait for the end of the run, end them in order."""
+    words = sys.argv[1:] if arguments is None else arguments
+    if {'-h', '--help', '-s', '--show-args'} & set(words):
+        print(__doc__)
+        for a in bringup.ARGUMENTS:
+            choices = f' One of {", ".join(a.choices)}.' if a.choices else ''
+            print(f'  {a.name}:={a.default or "..."}\n      {a.description}{choices}')
+        return 0
+    try:
+        pairs = dict(word.split(':=', 1) for word in words)
+    except ValueError:
+        print(f'error: {words} are not all of the form name:=value', file=sys.stderr)
+        return 2
+    try:
+        values = bringup.resolve(pairs)
+    except bringup.ArgumentError as error:
+        print(f'error: {error}', file=sys.stderr)
+        return 2
+    prefix = Path(get_package_prefix(bringup.PACKAGE))
+    share = prefix / 'share' / bringup.PACKAGE
+    table = bringup.processes(values, share)
+    width = max(len(p.name) for p in table)
+
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    # A line per node and message, with its severity, is enough: the label names the node.
+    os.environ.setdefault('RCUTILS_CONSOLE_OUTPUT_FORMAT', '{severity} {message}')
+    running: list[Running] = []
+    try:
+        for process, colour in zip(table, COLOURS, strict=False):
+            running.append(Running(process, command(process, values, prefix, share), colour,
+                                   width))
+        return _watch(running, stop)
+    finally:
+        # The optimiser first, so that no new episode begins; then the others together, so that
+        # none of them takes the end of another for a fault.
+        for item in running:
+            if item.process.name == OPTIMIZER:
+                item.end()
+        for item in running:
+            item.ask_to_end()
+        for item in running:
+            item.end()
+
+
+def _watch(running: list[Running], stop: threading.Event) -> int:
+    """Wait until the run ends; return the exit code of the whole."""
+    warned = set()
+    while not stop.wait(0.1):
+        for item in running:
+            if item.code is None or item in warned:
+                continue
+            name = item.process.name
+            if not item.process.essential:
+                print(f'{name} has ended with code {item.code}; the run goes on', flush=True)
+                warned.add(item)
+            elif name == OPTIMIZER:
+                return item.code
+            else:
+                time.sleep(1.0)  # let the others notice and say so
+                print(f'error: {name} has ended with code {item.code}; resume the run with '
+                      'resume:=<run folder>', file=sys.stderr, flush=True)
+                return 1
+    print('stopping', flush=True)
+    return 130
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,64 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""What all nodes share: how they start, spin, end, and which QoS their topics have."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+import sys
+import time
+
+import rclpy
+from rclpy.clock import Clock, ClockType
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+from pacsbo_ros.nodes.parameters import StartError
+
+# Progress, candidates and stop states: a late subscriber gets the newest one.
+LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
+                     durability=DurabilityPolicy.TRANSIENT_LOCAL)
+# Signs of life: only the newest counts.
+HEARTBEAT = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+# Joint states: reliable, because the monitor depends on them.
+STATES = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
+# Results and decisions: none may be lost while a subscriber is there.
+EVENTS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
+
+
+def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> None:
+    """Call back periodically, whatever happens to the system clock or to simulated time."""
+    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+
+def steady_now() -> float:
+    """Return the seconds of the steady clock, for every watchdog."""
+    return time.monotonic()
+
+
+def stamp_seconds(stamp) -> float:
+    """Return a message stamp in seconds."""
+    return stamp.sec + 1e-9 * stamp.nanosec
+
+
+def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
+    """Run one node until it is shut down or its future `done`; return its exit code."""
+    rclpy.init(args=args)
+    node = None
+    executor = SingleThreadedExecutor()
+    try:
+        node = make_node()
+        executor.add_node(node)
+        done = getattr(node, 'done', None)
+        executor.spin() if done is None else executor.spin_until_future_complete(done)
+    except StartError as error:
+        print(f'error: {error}', file=sys.stderr, flush=True)
+        return 2
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return getattr(node, 'exit_code', 0)
+
+

@@ -1,0 +1,265 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+The safety monitor's judgement, free of ROS: is the motor allowed to move?
+
+A Watch is told what was seen and when (seconds of a steady clock) and answers with a Verdict.
+It starts disarmed, is armed by a person, and latches at the first check that fails.
+
+    DISARMED --arm--> ARMED --a check fails, or stop--> STOPPED --reset--> DISARMED
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+import math
+from typing import NamedTuple
+
+
+class Freshness:
+    """
+    Tell how old the newest trustworthy message of one source is.
+
+    A message counts only if it is newer than the last one and was not held up on its way; so
+    duplicated, reordered and delayed messages let the age grow just like lost ones. The delay is
+    measured against the quickest message seen, hence the two clocks need not agree. After
+    `forget` seconds without any good message the source is taken for a restarted one.
+    """
+
+    def __init__(self, max_delay: float = 0.05, forget: float = 1.0) -> None:
+        """Accept up to max_delay seconds more than the quickest message needed."""
+        self.max_delay = max_delay
+        self.forget = forget
+        self._received = -math.inf
+        self._order = -math.inf
+        self._least_delay = math.inf
+
+    def accept(self, now: float, stamp: float, order: float) -> bool:
+        """Note a message that was stamped and numbered by its sender; tell if it counts."""
+        if not math.isfinite(stamp):
+            return False
+        delay = now - stamp
+        if now - self._received > self.forget:
+            self._least_delay = delay
+        elif order <= self._order:
+            return False
+        self._least_delay = min(self._least_delay, delay)
+        if delay - self._least_delay > self.max_delay:
+            return False
+        self._received, self._order = now, order
+        return True
+
+    def age(self, now: float) -> float:
+        """Return the seconds since the last message that counted; infinite before the first."""
+        return now - self._received
+
+
+class SafetyState(IntEnum):
+    """Say what the monitor allows; the numbers are those of the ROS message."""
+
+    DISARMED = 0
+    ARMED = 1
+    STOPPED = 2
+
+
+@dataclass(frozen=True)
+class SafetyLimits:
+    """What the monitor allows, independent of what the controller was told."""
+
+    alpha: float = math.radians(60)  # rad, pendulum from upright, while an episode runs
+    theta: float = math.radians(120)  # rad, arm from centre, while an episode runs
+    speed: float = 80.0  # rad/s, either joint, while an episode runs
+    voltage: float = 18.5  # V, what the controller says it sends
+    state_age: float = 0.25  # s, newest joint state
+    heartbeat_age: float = 0.25  # s, controller's newest heartbeat
+    operator_age: float | None = None  # s, operator's newest heartbeat; None: none is needed
+    gains_lower: tuple[float, ...] = (-10.0, 0.0, -5.0, 0.0)  # V/rad, V s/rad
+    gains_upper: tuple[float, ...] = (0.0, 100.0, 0.0, 10.0)
+    candidate_grace: float = 0.25  # s for a candidate to arrive after its episode began
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, float) and not value > 0:
+                raise ValueError(f'safety limit {item.name} is {value}; it must be positive')
+        if len(self.gains_lower) != 4 or len(self.gains_upper) != 4 or not all(
+                low <= high for low, high in zip(self.gains_lower, self.gains_upper, strict=True)):
+            raise ValueError(f'gain limits {self.gains_lower} to {self.gains_upper}: give four '
+                             'lower and four upper ones, lower first')
+
+
+class Verdict(NamedTuple):
+    """What the monitor says, and why."""
+
+    state: SafetyState
+    cause: str  # name of the check that stopped the plant; empty if none
+    reason: str  # one sentence with value and limit
+    value: float = 0.0
+    limit: float = 0.0
+    cause_persists: bool = False
+    limit_exceeded: bool = False  # the cause is a measured limit of the plant
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether the motor may move."""
+        return self.state is SafetyState.ARMED
+
+
+class Failure(NamedTuple):
+    """A check that fails now."""
+
+    cause: str
+    value: float
+    limit: float
+    words: str
+    measured: bool = False  # a limit of the plant, not of the software around it
+
+
+@dataclass
+class Running:
+    """The episode that the controller says it runs."""
+
+    run_id: str
+    iteration: int
+    since: float
+
+
+@dataclass
+class Watch:
+    """Judge the plant by its own limits."""
+
+    limits: SafetyLimits = field(default_factory=SafetyLimits)
+
+    def __post_init__(self) -> None:
+        self.joints = Freshness()
+        self.heartbeat = Freshness()
+        self._operator = -math.inf
+        self.theta = self.alpha = math.nan  # newest, for display
+        self._peak = {'alpha': 0.0, 'theta': 0.0, 'speed': 0.0}  # since the last check
+        self._voltage = 0.0
+        self._gains: tuple[float, ...] = ()
+        self._running: Running | None = None
+        self._candidate: tuple[str, int, dict[int, float]] = ('', 0, {})
+        self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed since start-up')
+
+    def see_joints(self, now: float, stamp: float, theta: float, alpha: float,
+                   theta_dot: float, alpha_dot: float) -> None:
+        """Take in a joint state; one that is not finite is as good as none."""
+        if not math.isfinite(theta + alpha + theta_dot + alpha_dot):
+            return
+        if not self.joints.accept(now, stamp, stamp):
+            return
+        self.theta, self.alpha = theta, alpha
+        for name, value in (('alpha', alpha), ('theta', theta),
+                            ('speed', max(abs(theta_dot), abs(alpha_dot)))):
+            self._peak[name] = max(self._peak[name], abs(value))
+
+    def see_heartbeat(self, now: float, stamp: float, sequence: int, voltage: float,
+                      gains: Sequence[float], running: bool, run_id: str,
+                      iteration: int) -> None:
+        """Take in what the controller says it does."""
+        if not self.heartbeat.accept(now, stamp, sequence):
+            return
+        self._voltage = voltage
+        self._gains = tuple(gains)
+        if not running:
+            self._running = None
+            self._peak = dict.fromkeys(self._peak, 0.0)
+        elif self._running is None or (self._running.run_id, self._running.iteration) != (
+                run_id, iteration):
+            self._running = Running(run_id, iteration, now)
+
+    def see_candidate(self, run_id: str, iteration: int, gains: dict[int, float]) -> None:
+        """Take in the gains that the optimiser proposed, by their place in the state order."""
+        self._candidate = (run_id, iteration, gains)
+
+    def see_operator(self, now: float) -> None:
+        """Take in a sign of life of the operator."""
+        self._operator = now
+
+    def failures(self, now: float) -> Iterator[Failure]:
+        """Yield every check that fails now."""
+        limits = self.limits
+        ages = [('state_age', self.joints.age(now), limits.state_age, 'joint state'),
+                ('heartbeat_age', self.heartbeat.age(now), limits.heartbeat_age, 'heartbeat')]
+        if limits.operator_age is not None:
+            ages.append(('operator_age', now - self._operator, limits.operator_age,
+                         'operator heartbeat'))
+        for cause, age, limit, what in ages:
+            if age > limit:
+                since = f'for {age:.3f} s' if math.isfinite(age) else 'yet'
+                yield Failure(cause, age, limit, f'no good {what} {since} (limit {limit:.3f} s)')
+        if not abs(self._voltage) <= limits.voltage:
+            yield Failure('voltage', self._voltage, limits.voltage,
+                          f'voltage {self._voltage:.2f} V exceeds {limits.voltage:.2f} V')
+        if self._running is None:
+            return
+        for name, unit in (('alpha', 'rad'), ('theta', 'rad'), ('speed', 'rad/s')):
+            peak, limit = self._peak[name], getattr(limits, name)
+            if peak > limit:
+                yield Failure(name, peak, limit,
+                              f'{name} {peak:.3f} {unit} exceeds {limit:.3f} {unit}', True)
+        yield from self._gain_failures(now, self._running)
+
+    def _gain_failures(self, now: float, running: Running) -> Iterator[Failure]:
+        """Compare the gains in force with the allowed range and with the proposed ones."""
+        for index, (gain, low, high) in enumerate(
+                zip(self._gains, self.limits.gains_lower, self.limits.gains_upper, strict=True)):
+            if not low <= gain <= high:
+                yield Failure('gains', gain, high if gain > high else low,
+                              f'gain {index} is {gain:.4g}, outside [{low:.4g}, {high:.4g}]')
+        if not running.run_id:
+            return  # a person's own episode: no optimiser proposed it
+        run_id, iteration, proposed = self._candidate
+        if (run_id, iteration) == (running.run_id, running.iteration) and all(
+                self._gains[index] == gain for index, gain in proposed.items()):
+            return
+        waited = now - running.since
+        if waited > self.limits.candidate_grace:
+            yield Failure('candidate', waited, self.limits.candidate_grace,
+                          f'the gains in force {self._gains} are not those proposed for '
+                          f'iteration {running.iteration} of run {running.run_id}')
+
+    def check(self, now: float) -> Verdict:
+        """Judge what was seen so far; latch the first failure while armed."""
+        failures = list(self.failures(now))
+        verdict = self._verdict
+        if verdict.state is SafetyState.ARMED and failures:
+            first = failures[0]
+            verdict = Verdict(SafetyState.STOPPED, first.cause, first.words, first.value,
+                              first.limit, True, first.measured)
+        elif verdict.state is SafetyState.STOPPED:
+            persists = any(f.cause == verdict.cause for f in failures)
+            verdict = verdict._replace(cause_persists=persists)
+        self._verdict = verdict
+        if self._running is None or verdict.state is not SafetyState.ARMED:
+            self._peak = dict.fromkeys(self._peak, 0.0)
+        return verdict
+
+    def stop(self, reason: str) -> Verdict:
+        """Latch a stop that somebody asked for."""
+        if self._verdict.state is not SafetyState.STOPPED:
+            self._verdict = Verdict(SafetyState.STOPPED, 'operator', reason)
+        return self._verdict
+
+    def arm(self, now: float) -> tuple[bool, str]:
+        """Allow the motor to move if nothing speaks against it; say what does."""
+        if self._verdict.state is SafetyState.STOPPED:
+            return False, f'stopped ({self._verdict.reason}): call reset first'
+        if self._verdict.state is SafetyState.ARMED:
+            return True, 'armed already'
+        failures = list(self.failures(now))
+        if failures:
+            return False, f'not armed: {failures[0].words}'
+        self._verdict = Verdict(SafetyState.ARMED, '', 'all checks pass')
+        return True, 'armed'
+
+    def reset(self, now: float) -> tuple[bool, str]:
+        """Leave a latched stop, disarmed, unless its cause persists."""
+        verdict = self.check(now)
+        if verdict.state is not SafetyState.STOPPED:
+            return True, 'nothing to reset'
+        if verdict.cause_persists:
+            return False, f'not reset, the cause persists: {verdict.reason}'
+        self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed by reset')
+        return True, 'reset; call arm to go on'

@@ -1,0 +1,76 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The folder that a run leaves behind: parameters, journal, best gains, plots."""
+from __future__ import annotations
+
+from datetime import datetime
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pacsbo_ros.tuning.trial import Told
+
+JOURNAL = 'episodes.jsonl'
+PARAMETERS = 'parameters.yaml'
+BEST_GAINS = 'best_gains.yaml'
+
+
+class RunFolder:
+    """Name the files of one run."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Use an existing folder or make one."""
+        self.path = Path(path).expanduser().resolve()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ValueError(f'run folder {self.path}: {error.strerror}; choose another '
+                             'run_dir') from error
+
+    @classmethod
+    def new(cls, parent: str | os.PathLike[str] = 'runs') -> RunFolder:
+        """Make a folder named after the present time, never one that exists."""
+        base = Path(parent).expanduser() / datetime.now().strftime('%Y%m%d-%H%M%S')
+        path, count = base, 1
+        while path.exists():
+            count += 1
+            path = base.with_name(f'{base.name}-{count}')
+        return cls(path)
+
+    @property
+    def run_id(self) -> str:
+        """Return the name of the run."""
+        return self.path.name
+
+    @property
+    def journal(self) -> Path:
+        """Return the path of the journal."""
+        return self.path / JOURNAL
+
+    @property
+    def best_gains(self) -> Path:
+        """Return the path of the best gains."""
+        return self.path / BEST_GAINS
+
+    def write_parameters(self, parameters: dict[str, Any]) -> None:
+        """Save the resolved parameters as a ROS parameter file."""
+        self._write(PARAMETERS, yaml.safe_dump(parameters, sort_keys=False))
+
+    def write_best_gains(self, names: tuple[str, ...], best: Told, verified: Told) -> None:
+        """Save the best gains as a ROS parameter file for the controller."""
+        head = [
+            f'# Best safely evaluated gains of run {self.run_id}.',
+            f'# found in episode {best.trial.iteration}: reward {best.measured.reward:.4f}, '
+            f'max |alpha| {best.measured.max_alpha:.4f} rad',
+            f'# verified in episode {verified.trial.iteration}: reward '
+            f'{verified.measured.reward:.4f}, max |alpha| {verified.measured.max_alpha:.4f} rad']
+        gains = dict(zip(names, best.trial.gains, strict=True))
+        self._write(BEST_GAINS, '\n'.join(head) + '\n' + yaml.safe_dump(
+            {'/**/furuta_controller': {'ros__parameters': gains}}, sort_keys=False))
+
+    def _write(self, name: str, text: str) -> None:
+        """Replace a file in one step, so that a reader never sees half of it."""
+        temporary = self.path / f'.{name}.tmp'
+        temporary.write_text(text, encoding='utf-8')
+        temporary.replace(self.path / name)

@@ -1,0 +1,48 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""One experiment of a tuning run: what is to be tried, and what it gave."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+START = 'start'  # role of a trial with the given safe gains
+VERIFICATION = 'verification'  # role of the trial that confirms the best gains
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Name the gains to try next and what the model expects of them."""
+
+    iteration: int  # from 1
+    gains: tuple[float, ...]  # physical units
+    point: tuple[float, ...]  # the same in the unit cube
+    seed: int  # of the plant's random start
+    role: str  # start, maximiser, expander or verification
+    domain: str  # start, hull, enlarged, box or verification
+    mean: tuple[float, ...] = ()  # scaled values: reward, then constraints; empty if unknown
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Report what an episode gave that the optimiser may learn from."""
+
+    reward: float  # in [0, 1]
+    max_alpha: float  # rad
+    max_theta: float  # rad
+    values: tuple[float, ...]  # scaled: reward, then constraints (>= 0 safe)
+    outcome: int  # code of furuta.Outcome
+    reason: str
+
+    @property
+    def safe(self) -> bool:
+        """Tell whether every constraint was kept."""
+        return all(value >= 0 for value in self.values[1:])
+
+
+@dataclass(frozen=True)
+class Told:
+    """Pair a trial with what it gave."""
+
+    trial: Trial
+    measured: Measured
