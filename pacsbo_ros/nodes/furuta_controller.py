@@ -32,6 +32,7 @@ from pacsbo_ros.nodes.spinning import (
     EVENTS,
     HEARTBEAT,
     STATES,
+    raise_priority,
     spin,
     stamp_seconds,
     steady_now,
@@ -367,6 +368,7 @@ class FurutaController(Node):
 
 def main() -> int:
     """Run the controller."""
+    raise_priority()
     return spin(FurutaController)
 
 

@@ -22,6 +22,7 @@ from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     LATCHED,
     STATES,
+    raise_priority,
     spin,
     stamp_seconds,
     steady_now,
@@ -159,6 +160,7 @@ class SafetyMonitor(Node):
 
 def main() -> int:
     """Run the monitor."""
+    raise_priority()
     return spin(SafetyMonitor)
 
 

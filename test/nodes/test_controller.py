@@ -1,0 +1,143 @@
+"""The controller as its clients see it."""
+import math
+import signal
+
+import pytest
+
+from pacsbo_ros.furuta.driver import SimulatedDriver
+from pacsbo_ros.furuta.episode import run_episode
+from pacsbo_ros.furuta.gains import PAPER_GAINS
+from pacsbo_ros.msg import ControllerState, EpisodeResult
+
+SAFE = [-2.571, 23.01]
+FALLING = [-0.1, 5.0]
+
+
+def test_an_episode_over_the_graph_gives_what_the_library_gives(ready):
+    result = ready.client.result(ready.client.send(gains=SAFE, seed=7))
+    expected = run_episode(SimulatedDriver(), PAPER_GAINS.with_tuned(SAFE), seed=7)
+    assert result.outcome == EpisodeResult.COMPLETED
+    assert result.is_datum
+    assert result.reward == expected.reward
+    assert result.max_alpha == expected.max_abs_alpha
+    assert (result.scaled_reward, *result.constraints) == expected.values
+    assert list(result.names) == ['k_theta', 'k_alpha']
+    ready.client.wait('episode_result', lambda m: m.seed == 7)
+
+
+def test_gains_that_let_the_pendulum_fall_are_a_datum_with_a_reason(ready):
+    result = ready.client.result(ready.client.send(gains=FALLING, seed=1))
+    assert result.outcome == EpisodeResult.TRIPPED_ANGLE
+    assert result.is_datum
+    assert min(result.constraints) < 0
+    assert 'alpha' in result.reason
+    # The next episode needs no reset: a trip is data, not a fault.
+    ready.wait_until_ready()
+    assert ready.client.result(ready.client.send(gains=SAFE)).outcome == EpisodeResult.COMPLETED
+
+
+@pytest.mark.parametrize(('goal', 'words'), [
+    ({'gains': []}, 'no gains'),
+    ({'gains': [math.nan, 20.0]}, 'k_theta'),
+    ({'gains': [-2.0, 1000.0]}, 'k_alpha is 1000'),
+    ({'gains': [-2.0, 20.0, -1.0, 2.0, 1.0]}, '5'),
+    ({'gains': [-2.0], 'names': ['k_theta', 'k_alpha']}, 'values'),
+    ({'gains': [-2.0], 'names': ['k_gamma']}, 'k_gamma'),
+    ({'gains': [-2.0, 20.0], 'names': ['k_theta', 'k_theta']}, 'at most once'),
+    ({'gains': [-2.0, 20.0], 'duration': -1.0}, 'duration'),
+    ({'gains': [-2.0, 20.0], 'duration': math.nan}, 'duration'),
+])
+def test_a_malformed_goal_is_refused_with_its_reason(shared, goal, words):
+    assert not shared.client.send(**goal).accepted
+    shared.client.wait('controller_state', lambda m: words in m.note)
+
+
+def test_a_second_goal_is_refused_while_busy_and_cancel_ends_the_first(graph):
+    graph.start_monitor()
+    graph.start_controller(speed=1.0)
+    graph.wait_until_ready()
+    client = graph.client
+    first = client.send(gains=SAFE)
+    assert first.accepted
+    client.wait('controller_state', lambda m: m.state == ControllerState.RUNNING)
+    assert not client.send(gains=SAFE).accepted
+    client.wait('controller_state', lambda m: 'busy' in m.note)
+    first.cancel_goal_async()
+    result = client.result(first)
+    assert result.outcome == EpisodeResult.CANCELLED
+    assert not result.is_datum
+    graph.wait_until_ready()
+
+
+def test_without_a_monitor_nothing_moves(graph):
+    graph.start_controller()
+    client = graph.client
+    client.wait('controller_state', lambda m: 'no verdict' in m.note)
+    assert not client.send(gains=SAFE).accepted
+    assert all(m.voltage == 0.0 for m in client.messages['controller_state'])
+
+
+def test_a_disarmed_monitor_means_a_refused_goal_until_it_is_armed(graph):
+    graph.start_monitor(auto_arm=False)
+    graph.start_controller()
+    client = graph.client
+    client.wait('controller_state', lambda m: 'disarmed' in m.note)
+    assert not client.send(gains=SAFE).accepted
+    assert client.call('arm').success
+    graph.wait_until_ready()
+    assert client.send(gains=SAFE).accepted
+
+
+def test_the_monitor_killed_in_an_episode_ends_it(graph):
+    monitor = graph.start_monitor()
+    graph.start_controller(speed=1.0)
+    graph.wait_until_ready()
+    client = graph.client
+    handle = client.send(gains=SAFE)
+    client.wait('controller_state', lambda m: m.episode_time > 0.5)
+    monitor.signal(signal.SIGKILL)
+    result = client.result(handle)
+    assert result.outcome == EpisodeResult.INFRASTRUCTURE
+    assert not result.is_datum
+    assert 'no verdict' in result.reason
+    client.wait('controller_state', lambda m: m.state == ControllerState.DISARMED)
+
+
+def test_live_gains_drive_by_hand_but_not_into_an_episode(graph):
+    graph.start_monitor()
+    graph.start_controller(speed=1.0)
+    graph.wait_until_ready()
+    client = graph.client
+    assert client.set_parameter('furuta_controller', 'manual', True).successful
+    client.wait('controller_state', lambda m: m.state == ControllerState.MANUAL)
+    assert client.set_parameter('furuta_controller', 'k_alpha', 25.0).successful
+    client.wait('controller_state', lambda m: m.gains[1] == 25.0)
+    refused = client.set_parameter('furuta_controller', 'k_alpha', 1000.0)
+    assert not refused.successful
+    assert not client.send(gains=SAFE).accepted
+    assert client.set_parameter('furuta_controller', 'manual', False).successful
+    graph.wait_until_ready()
+    assert client.send(gains=SAFE).accepted
+    client.wait('controller_state', lambda m: m.state == ControllerState.RUNNING)
+    refused = client.set_parameter('furuta_controller', 'k_alpha', 30.0)
+    assert not refused.successful
+    assert 'episode runs' in refused.reason
+
+
+@pytest.mark.parametrize(('parameters', 'words'), [
+    ({'plant': 'bicycle'}, 'plant'),
+    ({'preset': 'perfect'}, 'preset'),
+    ({'speed': -1.0}, 'speed'),
+    ({'alpha_limit': 10.0}, 'alpha_limit'),
+    ({'episode_duration': 'long'}, 'episode_duration'),
+    ({'plant': 'topics', 'speed': 3.0}, 'speed'),
+    ({'plant': 'qube'}, 'SDK'),
+    ({'push_time': 7.0}, 'push'),
+])
+def test_bad_parameters_end_the_start_with_one_line(graph, parameters, words):
+    process = graph.start('furuta_controller', **parameters)
+    assert process.wait() == 2
+    lines = [line for line in process.output.splitlines() if line.startswith('error: ')]
+    assert len(lines) == 1
+    assert words in lines[0]
+    assert 'Traceback' not in process.output
