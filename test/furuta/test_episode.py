@@ -1,0 +1,340 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The step machine: control law, hold, trips, aborts, rewards and starts."""
+from dataclasses import replace
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from pacsbo_ros.furuta.driver import SimulatedDriver
+from pacsbo_ros.furuta.episode import (
+    TRACE_COLUMNS,
+    Episode,
+    EpisodeSettings,
+    Limits,
+    Phase,
+    Push,
+    Start,
+    check_delay,
+    run_episode,
+    tick,
+)
+from pacsbo_ros.furuta.gains import PAPER_GAINS, Gains
+from pacsbo_ros.furuta.outcome import Outcome
+from pacsbo_ros.furuta.plant import NO_STATE, SAMPLE_PERIOD, Measurement
+from pacsbo_ros.furuta.presets import CALIBRATED, PRESETS
+from pacsbo_ros.furuta.reward import PaperReward, QuadraticReward
+from pacsbo_ros.furuta.scaling import Scaling, wrap
+from pacsbo_ros.furuta.swing_up import SwingUp
+
+K = Gains(-2.0, 30.0, -1.5, 3.0)
+REST = Measurement(0.0, 0.0, 0.0, 0.0)
+QUIET = EpisodeSettings(push=None)
+
+
+def test_the_voltage_is_minus_k_x_held_for_four_samples_and_clamped():
+    episode = Episode(K, settings=QUIET)
+    x = Measurement(0.1, 0.02, -0.3, 0.04)
+    expected = -(-2.0 * 0.1 + 30.0 * 0.02 + -1.5 * -0.3 + 3.0 * 0.04)
+    assert episode.step(x) == pytest.approx(expected)
+    assert [episode.step(REST) for _ in range(3)] == [pytest.approx(expected)] * 3
+    assert episode.step(REST) == 0.0
+    for _ in range(3):
+        episode.step(REST)
+    assert episode.step(Measurement(0.0, 0.0, 0.0, 50.0)) == -18.0
+
+
+@pytest.mark.parametrize(('state', 'outcome'), [
+    (Measurement(0.0, 0.6, 0.0, 0.0), Outcome.TRIPPED_ANGLE),
+    (Measurement(0.0, -0.6, 0.0, 0.0), Outcome.TRIPPED_ANGLE),
+    (Measurement(0.0, 0.6 - 2 * math.pi, 0.0, 0.0), Outcome.TRIPPED_ANGLE),
+    (Measurement(1.6, 0.0, 0.0, 0.0), Outcome.TRIPPED_ARM),
+    (Measurement(0.0, 0.0, -61.0, 0.0), Outcome.TRIPPED_SPEED),
+    (Measurement(0.0, 0.0, 0.0, 61.0), Outcome.TRIPPED_SPEED)])
+@pytest.mark.parametrize('when', [1, 2, 4, 7])
+def test_the_very_sample_that_violates_a_limit_gets_zero_volts(state, outcome, when):
+    episode = Episode(K, settings=QUIET)
+    for _ in range(when):
+        assert episode.step(Measurement(0.1, 0.01, 0.0, 0.0)) != 0.0
+    assert episode.step(state) == 0.0
+    assert episode.done
+    assert [episode.step(Measurement(0.1, 0.1, 1.0, 1.0)) for _ in range(9)] == [0.0] * 9
+    result = episode.result()
+    assert result.outcome is outcome
+    assert result.is_datum
+    assert result.values[1] < 0
+    assert 'exceeds' in result.reason
+    assert result.duration == pytest.approx((when + 1) * SAMPLE_PERIOD)
+
+
+def test_a_state_on_the_limit_is_still_allowed():
+    limits = Limits()
+    episode = Episode(K, limits, QUIET)
+    episode.step(REST)
+    episode.step(Measurement(limits.theta, limits.alpha, limits.speed, limits.speed))
+    assert not episode.done
+
+
+@pytest.mark.parametrize('bad', [NO_STATE, REST._replace(alpha=math.nan),
+                                 REST._replace(theta_dot=math.inf)])
+@pytest.mark.parametrize('start', list(Start))
+def test_a_state_that_is_no_number_ends_with_zero_volts_and_no_datum(bad, start):
+    episode = Episode(K, settings=replace(QUIET, start=start))
+    assert episode.step(bad) == 0.0
+    assert episode.result().outcome is Outcome.INVALID_STATE
+    assert not episode.result().is_datum
+
+
+def test_a_voltage_that_overflows_trips():
+    episode = Episode(Gains(-1e308, 1e308, -1e308, 1e308), settings=QUIET)
+    assert episode.step(Measurement(0.1, 0.2, 50.0, 50.0)) == 0.0
+    assert episode.result().outcome is Outcome.TRIPPED_VOLTAGE
+    assert not episode.result().is_datum
+
+
+@pytest.mark.parametrize('after', [0, 1, 5, 999])
+def test_an_abort_at_any_time_gives_zero_volts_and_a_result(after):
+    episode = Episode(K, settings=replace(QUIET, trace=True), seed=3)
+    for _ in range(after):
+        episode.step(Measurement(0.1, 0.01, 0.0, 0.0))
+    episode.abort(Outcome.CANCELLED, 'the operator pressed stop')
+    episode.abort(Outcome.INFRASTRUCTURE, 'too late to matter')
+    assert episode.step(Measurement(0.1, 0.01, 0.0, 0.0)) == 0.0
+    result = episode.result()
+    assert (result.outcome, result.reason) == (Outcome.CANCELLED, 'the operator pressed stop')
+    assert not result.is_datum
+    assert result.seed == 3
+    assert result.trace.shape == (after, len(TRACE_COLUMNS))
+    assert all(map(math.isfinite, result.values))
+
+
+def test_a_monitor_abort_is_a_datum_only_for_a_measured_limit():
+    for violated in (False, True):
+        episode = Episode(K, settings=QUIET)
+        episode.step(REST)
+        episode.abort(Outcome.ABORTED_BY_MONITOR, 'alpha too large', limit_violated=violated)
+        result = episode.result()
+        assert result.is_datum is violated
+        assert (result.values[1] < 0) is violated
+
+
+def test_an_unfinished_episode_is_no_datum():
+    episode = Episode(K)
+    assert episode.result().outcome is Outcome.INFRASTRUCTURE
+    assert not episode.result().is_datum
+
+
+def test_completion_after_exactly_all_samples():
+    episode = Episode(K, settings=replace(QUIET, duration=0.1))
+    for _ in range(20):
+        episode.step(REST)
+        assert not episode.done
+    assert episode.step(REST) == 0.0
+    result = episode.result()
+    assert (result.outcome, result.duration, result.reward) == (Outcome.COMPLETED, 0.1, 1.0)
+
+
+@given(st.lists(st.tuples(st.floats(-1.5, 1.5), st.floats(-0.5, 0.5)), min_size=20, max_size=20))
+def test_reward_and_peaks_are_those_of_the_paper(states):
+    states[0] = (0.1, 0.1)
+    episode = Episode(K, settings=replace(QUIET, duration=0.1))
+    for theta, alpha in states:
+        episode.step(Measurement(theta, alpha, 0.0, 0.0))
+    theta, alpha = np.abs(states).T
+    result = episode.result()
+    assert result.reward == pytest.approx(
+        np.mean(np.maximum(1 - (0.8 * alpha + 0.2 * theta) / np.pi, 0) ** 2))
+    assert result.max_abs_alpha == alpha.max()
+    assert result.max_abs_theta == theta.max()
+
+
+def test_cut_off_samples_count_as_the_worst():
+    for reward, kept in ((PaperReward(), 1.0), (QuadraticReward(), 0.0)):
+        episode = Episode(K, settings=replace(QUIET, duration=0.1, reward=reward))
+        for _ in range(5):
+            episode.step(REST)
+        episode.abort(Outcome.CANCELLED, 'stop')
+        assert episode.result().reward == pytest.approx((5 * kept + 15 * reward.worst) / 20)
+
+
+@given(st.tuples(*[st.floats(-3, 3)] * 4), st.floats(-18, 18))
+def test_quadratic_reward_is_the_floored_cost(state, volts):
+    reward = QuadraticReward(q=(1.0, 2.0, 0.1, 0.2), r=0.01)
+    cost = np.dot(np.square(state), reward.q) + 0.01 * volts ** 2
+    assert reward.sample(*state, volts) == pytest.approx(-min(cost, 1.0))
+    arrays = [np.array([x, 0.0]) for x in (*state, volts)]
+    assert reward.samples(*arrays)[0] == reward.sample(*state, volts)
+
+
+@given(st.floats(0, 3), st.floats(0.05, 1.5), st.floats(0, 1))
+def test_the_scaled_constraint_keeps_the_sign_of_the_margin(peak, limit, ringing_share):
+    violated = peak > limit
+    _, angle, _ = Scaling().values(0.9, (peak, limit), (0.1, 1.0), ringing_share * peak,
+                                   0.3 if violated else None)
+    assert (angle >= 0) is (peak <= limit)
+    assert -1 <= angle <= 2
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_the_scaled_reward_is_monotone_and_bounded_below(a, b):
+    def scaled(reward):
+        return Scaling().values(reward, (0.1, 0.5), (0.1, 1.0), 0.0, None)[0]
+    low, high = sorted((a, b))
+    assert -1 <= scaled(low) <= scaled(high)
+
+
+def test_ringing_lowers_the_constraint_and_early_falls_lower_it_more():
+    def angle(ringing, cut_off=None):
+        return Scaling().values(0.9, (0.25, 0.5), (0.1, 1.0), ringing, cut_off)[1]
+    assert angle(0.0) == pytest.approx(1.0)
+    assert angle(0.0) > angle(0.05) > angle(0.2) > 0 > angle(0.2, 0.0) > angle(0.2, 0.5)
+    assert Scaling(ringing=math.inf).values(0.9, (0.25, 0.5), (0, 1), 0.2, None)[1] == 1.0
+
+
+@given(st.floats(-100, 100))
+def test_wrap_keeps_the_direction(angle):
+    wrapped = wrap(angle)
+    assert abs(wrapped) <= math.pi + 1e-9
+    assert math.cos(wrapped) == pytest.approx(math.cos(angle), abs=1e-9)
+    assert math.sin(wrapped) == pytest.approx(math.sin(angle), abs=1e-9)
+    if abs(angle) <= 3.14:
+        assert wrapped == angle
+
+
+def test_the_push_is_due_once_at_its_time():
+    episode = Episode(K, settings=EpisodeSettings(push=Push(0.1, 2.0)))
+    due = []
+    for _ in range(100):
+        episode.step(REST)
+        due.append(episode.push_due)
+    assert due == [0.0] * 20 + [2.0] + [0.0] * 79
+
+
+def test_the_push_reaches_the_plant():
+    settings = EpisodeSettings(trace=True)
+    result = run_episode(SimulatedDriver(), PAPER_GAINS, settings=settings)
+    time, alpha_dot = result.trace[:, 0], result.trace[:, 4]
+    assert np.abs(alpha_dot[time <= 1.0]).max() < 1.0
+    assert np.abs(alpha_dot[(time > 1.0) & (time < 1.1)]).max() > 1.0
+
+
+def test_upright_start_is_refused_when_the_pendulum_lies():
+    episode = Episode(K, settings=QUIET)
+    assert episode.step(Measurement(0.0, 0.4, 0.0, 0.0)) == 0.0
+    assert episode.result().outcome is Outcome.START_FAILED
+    assert not episode.result().is_datum
+
+
+def test_by_hand_waits_with_zero_volts_for_the_hold_time():
+    episode = Episode(K, settings=replace(QUIET, start=Start.BY_HAND, hold_time=0.1))
+    hanging = Measurement(0.0, 3.1, 0.0, 0.0)
+    upright = Measurement(0.05, 0.1, 0.0, 0.0)
+    for state in [hanging] * 50 + [upright] * 10 + [hanging] * 5 + [upright] * 19:
+        assert episode.step(state) == 0.0
+    assert episode.phase is Phase.WAITING
+    assert episode.step(upright) != 0.0
+    assert episode.phase is Phase.RUNNING
+    assert episode.result().max_abs_alpha == pytest.approx(0.1)
+
+
+def test_a_start_that_never_comes_fails_in_time():
+    episode = Episode(K, settings=replace(QUIET, start=Start.BY_HAND, start_timeout=1.0))
+    for _ in range(201):
+        episode.step(Measurement(0.0, 3.1, 0.0, 0.0))
+    assert episode.result().outcome is Outcome.START_FAILED
+    assert episode.result().duration == 0.0
+
+
+@pytest.mark.parametrize('name', PRESETS)
+def test_swing_up_brings_most_hanging_starts_upright_and_the_episode_then_runs(name):
+    plant = PRESETS[name]
+    lag = 0.0 if plant.velocity_filter is None else 1 / plant.velocity_filter
+    settings = EpisodeSettings(start=Start.SWING_UP,
+                               swing_up=SwingUp(parameters=plant.parameters, lag=lag))
+    up = 0
+    for seed in range(6):
+        driver = SimulatedDriver(plant, hanging=True)
+        episode = Episode(PAPER_GAINS, settings=settings)
+        driver.reset(np.random.default_rng(seed))
+        highest = math.pi
+        while not episode.done and episode.phase is not Phase.RUNNING:
+            measurement = tick(driver, episode)
+            highest = min(highest, abs(wrap(measurement.alpha)))
+        if episode.phase is Phase.RUNNING:
+            assert highest < 0.2
+            up += 1
+    assert up >= 4
+
+
+def test_after_swing_up_the_score_covers_the_tried_gains_alone():
+    settings = EpisodeSettings(start=Start.SWING_UP)
+    result = run_episode(SimulatedDriver(hanging=True), PAPER_GAINS, settings=settings, seed=0)
+    assert result.outcome is Outcome.COMPLETED
+    assert result.duration == pytest.approx(5.0)
+    assert result.max_abs_alpha < math.radians(30)
+
+
+def test_an_arm_that_leaves_its_range_ends_the_swing_up():
+    episode = Episode(K, settings=replace(QUIET, start=Start.SWING_UP))
+    assert episode.step(Measurement(0.0, 3.1, 0.0, 0.0)) != 0.0
+    assert episode.step(Measurement(2.3, 3.1, 0.0, 0.0)) == 0.0
+    assert episode.result().outcome is Outcome.START_FAILED
+
+
+def test_good_gains_complete_and_bad_gains_trip_with_the_motor_off():
+    driver = SimulatedDriver()
+    assert run_episode(driver, PAPER_GAINS).outcome is Outcome.COMPLETED
+    result = run_episode(driver, Gains(-5.0, 12.0))
+    assert result.outcome is Outcome.TRIPPED_ANGLE
+    assert driver.voltage_log[-CALIBRATED.delay - 1] != 0.0  # it was still steering before
+
+
+def test_the_same_seed_gives_the_same_episode():
+    first, second = (run_episode(SimulatedDriver(), PAPER_GAINS, seed=11) for _ in range(2))
+    assert first == second
+    assert first.reward != run_episode(SimulatedDriver(), PAPER_GAINS, seed=12).reward
+
+
+def test_a_driver_that_raises_still_gets_zero_volts():
+    class Broken(SimulatedDriver):
+        written = ()
+
+        def read(self):
+            if len(self.voltage_log) == 10:
+                raise OSError('cable')
+            return super().read()
+
+        def write(self, volts):
+            self.written = (*self.written, volts)
+            super().write(volts)
+
+    driver = Broken()
+    with pytest.raises(OSError, match='cable'):
+        run_episode(driver, PAPER_GAINS)
+    assert driver.written[-1] == 0.0
+
+
+@pytest.mark.parametrize('make', [
+    lambda: Limits(alpha=-1.0), lambda: Limits(alpha=4.0), lambda: Limits(speed=math.nan),
+    lambda: EpisodeSettings(duration=0.0), lambda: EpisodeSettings(duration=math.nan),
+    lambda: EpisodeSettings(control_every=0), lambda: EpisodeSettings(push=Push(9.0)),
+    lambda: EpisodeSettings(hold_time=0.0), lambda: Push(alpha_dot=math.nan),
+    lambda: QuadraticReward(q=(1.0,)), lambda: Scaling(reward_scale=0.0),
+    lambda: SwingUp(acceleration=-1.0), lambda: SwingUp(lost_angle=0.1)])
+def test_impossible_settings_are_refused(make):
+    with pytest.raises(ValueError):
+        make()
+
+
+def test_a_delay_longer_than_the_episode_is_refused():
+    late = replace(CALIBRATED, delay=2000)
+    with pytest.raises(ValueError, match=r'delay of 2000 samples.*1000'):
+        run_episode(SimulatedDriver(late), PAPER_GAINS)
+    check_delay(CALIBRATED, EpisodeSettings())
+
+
+def test_every_outcome_has_a_sentence_and_its_planned_number():
+    assert [outcome.value for outcome in Outcome] == list(range(10))
+    assert len({outcome.sentence for outcome in Outcome}) == 10
