@@ -104,6 +104,8 @@ class SimulatedDriver:
 
     def push(self, alpha_dot: float) -> None:
         """Add alpha_dot to the true pendulum speed, as a finger would."""
+        if not math.isfinite(alpha_dot):
+            raise ValueError(f'push is {alpha_dot} rad/s; use a finite number')
         theta, alpha, theta_dot, old = self._state
         self._state = (theta, alpha, theta_dot, old + alpha_dot)
 

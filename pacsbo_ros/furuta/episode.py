@@ -209,9 +209,13 @@ class Episode:
         return self._get_upright(theta, alpha, theta_dot, alpha_dot)
 
     def abort(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:
-        """End from outside; limit_violated says that a measured limit was the reason."""
+        """
+        End from outside; limit_violated says that a measured limit was the reason.
+
+        That is held against the gains only if they were already in charge.
+        """
         if self.phase is not Phase.OVER:
-            self._end(outcome, reason, limit_violated)
+            self._end(outcome, reason, limit_violated and self._count > 0)
 
     def result(self) -> EpisodeResult:
         """Return what is known; before the end this is an interrupted episode."""
@@ -332,16 +336,21 @@ def tick(driver: Driver, episode: Episode) -> Measurement:
 
 def run_episode(driver: Driver, gains: Gains, limits: Limits | None = None,
                 settings: EpisodeSettings | None = None, seed: int = 0) -> EpisodeResult:
-    """Run one episode as fast as the driver answers, with zero volts at its end."""
+    """
+    Run one episode as fast as the driver answers, with zero volts at its end.
+
+    If anything raises, the driver is closed: it may not be fit to take another command.
+    """
     episode = Episode(gains, limits, settings, seed)
     if isinstance(driver, SimulatedDriver):
         check_delay(driver.plant, episode.settings)
-    driver.reset(np.random.default_rng(seed))
     try:
+        driver.reset(np.random.default_rng(seed))
         while not episode.done:
             tick(driver, episode)
-    finally:
-        driver.write(0.0)
+    except BaseException:
+        driver.close()
+        raise
     return episode.result()
 
 

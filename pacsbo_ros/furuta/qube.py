@@ -9,6 +9,7 @@ the pendulum hanging, so upright is half a turn away.
 """
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 from typing import Any
@@ -39,14 +40,17 @@ class QubeDriver:
         self._board: Any = None
         self._led: tuple[float, float, float] | None = None
         make = getattr(self._sdk, f'QubeServo{version}')
-        # Immediate reads: the caller keeps time, a buffered task would serve old samples.
-        self._board = make(id=board, hardware=1, frequency=round(1 / SAMPLE_PERIOD), readMode=0)
         try:
+            # Immediate reads: the caller keeps time, a buffered task would serve old samples.
+            self._board = make(id=board, hardware=1, frequency=round(1 / SAMPLE_PERIOD),
+                               readMode=0)
             self._board.write_voltage(0.0)
             self._show(READY)
-        except BaseException:
+        except Exception as error:
             self.close()
-            raise
+            raise DriverError(
+                f'Qube-Servo {version} with id {board} cannot be opened ({error}); is it plugged '
+                'in, switched on, and not held by another or a dead process?') from error
 
     def reset(self, rng: np.random.Generator) -> None:
         """Forget old velocities; a person or the swing-up brings the pendulum to its start."""
@@ -94,12 +98,12 @@ class QubeDriver:
         board, self._board = self._board, None
         if board is None:
             return
-        try:
-            board.write_voltage(0.0)
-            board.write_led(np.array(STOPPED))
-        finally:
-            # A process that ends without this leaves the board locked and the amplifier on.
-            board.terminate()
+        # Each step must run even if the one before failed. Without the last one the board stays
+        # locked and its amplifier on.
+        for stop in (lambda: board.write_voltage(0.0),
+                     lambda: board.write_led(np.array(STOPPED)), board.terminate):
+            with contextlib.suppress(Exception):
+                stop()
 
     def __enter__(self) -> QubeDriver:
         return self

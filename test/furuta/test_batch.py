@@ -10,11 +10,11 @@ from pacsbo_ros.furuta.batch import CHUNK, simulate_batch
 from pacsbo_ros.furuta.driver import SimulatedDriver
 from pacsbo_ros.furuta.episode import EpisodeSettings, Limits, Push, Start, run_episode
 from pacsbo_ros.furuta.gains import PAPER_GAINS, Gains
-from pacsbo_ros.furuta.map import draw, gain_map
+from pacsbo_ros.furuta.map import DEFAULT_STARTS, gain_map, main
 from pacsbo_ros.furuta.outcome import Outcome
 from pacsbo_ros.furuta.presets import CALIBRATED, PRESETS
 from pacsbo_ros.furuta.reward import QuadraticReward
-from pacsbo_ros.furuta.study import fit
+from pacsbo_ros.furuta.study import fit, repeat
 
 FIELDS = ('reward', 'max_abs_alpha', 'max_abs_theta', 'ringing', 'outcome', 'duration')
 CASES = {
@@ -114,14 +114,22 @@ def test_the_map_has_an_interior_best_between_two_unsafe_edges():
     assert np.array_equal(result.values[..., 1] >= 0, result.safe)
 
 
-def test_the_map_can_be_drawn(tmp_path):
-    limits = Limits()
-    figure = draw(gain_map(grid=4, repeats=1, limits=limits), limits, 'a title')
-    assert [axis.get_xlabel() for axis in figure.axes if axis.get_xlabel()] == ['k_θ [V/rad]'] * 2
-    figure.savefig(tmp_path / 'map.png')
-    assert (tmp_path / 'map.png').stat().st_size > 10_000
+def test_the_map_is_drawn_by_one_command(tmp_path, capsys):
+    picture = tmp_path / 'map.png'
+    main(['--grid', '5', '--repeats', '1', '--output', str(picture)])
+    assert picture.stat().st_size > 10_000
+    assert 'best safe reward' in capsys.readouterr().out
     with pytest.raises(ValueError, match='grid'):
         gain_map(grid=1)
+
+
+def test_the_default_starts_are_safe_and_clearly_worse_than_the_best():
+    best = repeat(-2.4, 27.5).reward
+    for start in DEFAULT_STARTS:
+        runs = repeat(*start)
+        assert (runs.outcome == Outcome.COMPLETED).all()
+        assert runs.max_abs_alpha.max() < math.radians(20)
+        assert runs.reward.max() < best.min() - 0.005
 
 
 def test_the_fit_recovers_the_process_that_drew_the_data():

@@ -109,6 +109,8 @@ def test_push_changes_the_pendulum_speed_alone():
     driver.set_state((0.1, 0.2, 0.3, 0.4))
     driver.push(2.0)
     assert driver.state == (0.1, 0.2, 0.3, 2.4)
+    with pytest.raises(ValueError, match='push is'):
+        driver.push(math.inf)
 
 
 def test_the_arm_stops_at_its_stop():

@@ -297,23 +297,45 @@ def test_the_same_seed_gives_the_same_episode():
     assert first.reward != run_episode(SimulatedDriver(), PAPER_GAINS, seed=12).reward
 
 
-def test_a_driver_that_raises_still_gets_zero_volts():
+def test_a_driver_that_raises_is_closed():
     class Broken(SimulatedDriver):
-        written = ()
+        closed = False
 
         def read(self):
             if len(self.voltage_log) == 10:
                 raise OSError('cable')
             return super().read()
 
-        def write(self, volts):
-            self.written = (*self.written, volts)
-            super().write(volts)
+        def close(self):
+            self.closed = True
+            super().close()
 
     driver = Broken()
     with pytest.raises(OSError, match='cable'):
         run_episode(driver, PAPER_GAINS)
-    assert driver.written[-1] == 0.0
+    assert driver.closed
+    driver.write(5.0)
+    assert driver.voltage_log[-1] == 0.0
+
+
+def test_a_nan_inside_the_plant_ends_the_episode_with_the_motor_off():
+    driver = SimulatedDriver()
+    episode = Episode(PAPER_GAINS)
+    driver.reset(np.random.default_rng(0))
+    for _ in range(50):
+        tick(driver, episode)
+    driver.set_state((0.0, math.nan, 0.0, 0.0))
+    for _ in range(10):
+        tick(driver, episode)
+    assert episode.result().outcome is Outcome.INVALID_STATE
+    assert set(driver.voltage_log) == {0.0}
+
+
+def test_a_limit_seen_by_the_monitor_during_swing_up_is_not_held_against_the_gains():
+    episode = Episode(K, settings=replace(QUIET, start=Start.SWING_UP))
+    episode.step(Measurement(0.0, 3.1, 0.0, 0.0))
+    episode.abort(Outcome.ABORTED_BY_MONITOR, 'alpha too large', limit_violated=True)
+    assert not episode.result().is_datum
 
 
 @pytest.mark.parametrize('make', [

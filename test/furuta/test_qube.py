@@ -161,7 +161,7 @@ def test_a_fault_of_the_device_stops_the_motor(sdk, name):
 def test_a_broken_cable_still_terminates_the_board(sdk, use):
     driver = QubeDriver(sdk=sdk)
     sdk.boards[0].broken = True
-    with pytest.raises((DriverError, OSError)):
+    with pytest.raises(DriverError, match='cable'):
         use(driver)
     assert sdk.boards[0].calls[-1] == ('terminate',)
 
@@ -171,6 +171,13 @@ def test_a_hanging_pendulum_starts_no_episode_and_the_motor_stays_off(sdk):
     result = run_episode(driver, PAPER_GAINS)
     assert result.outcome is Outcome.START_FAILED
     assert set(sdk.boards[0].volts) == {0.0}
+
+
+def test_a_board_that_cannot_be_opened_is_explained():
+    def locked(**options):
+        raise OSError('device busy')
+    with pytest.raises(DriverError, match=r'device busy.*dead process'):
+        QubeDriver(sdk=SimpleNamespace(QubeServo2=locked))
 
 
 def test_only_known_versions_are_opened(sdk):
