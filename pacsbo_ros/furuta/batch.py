@@ -3,7 +3,8 @@
 Many simulated episodes at once, with the numbers of run_episode on a SimulatedDriver.
 
 Each line mirrors its scalar twin in dynamics.py, driver.py or episode.py, operation by operation,
-so that rounding is the same and the encoders see the same counts.
+so that rounding is the same and the encoders see the same counts. NumPy takes sine and cosine of
+doubles from the C library, as Python does; all other operations are exactly rounded anyway.
 
 Symbol     Shape     Meaning
 n          -         episodes still running; those that ended are taken out now and then

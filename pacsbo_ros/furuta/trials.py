@@ -62,7 +62,7 @@ class Comparison:
 
 def load_trials() -> tuple[Trial, ...]:
     """Read the trials that come with the package."""
-    text = files('pacsbo_ros.furuta').joinpath('data/qube_trials.csv').read_text('utf-8')
+    text = files('pacsbo_ros.furuta.data').joinpath('qube_trials.csv').read_text('utf-8')
     rows = [line.split(',') for line in text.splitlines() if not line.startswith('#')]
     return tuple(Trial(Gains(-10 * float(a1), 100 * float(a2)), float(reward), float(alpha))
                  for a1, a2, reward, alpha in rows[1:])
