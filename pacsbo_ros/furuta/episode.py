@@ -312,7 +312,9 @@ class Episode:
             self._trace.append((self._tick * SAMPLE_PERIOD, *state, self._volts))
 
     def _trip(self, outcome: Outcome, name: str, value: float, limit: float, unit: str) -> float:
-        """End on a violated limit."""
+        """End on a violated limit; the trace shows the zero volts that the motor got."""
+        if self._trace:
+            self._trace[-1] = (*self._trace[-1][:-1], 0.0)
         return self._end(outcome, f'{name} {value:.3f} {unit} exceeds {limit:.3f} {unit} '
                          f'at {self._tick * SAMPLE_PERIOD:.3f} s', limit_violated=True)
 

@@ -55,7 +55,7 @@ def test_the_voltage_is_minus_k_x_held_for_four_samples_and_clamped():
     (Measurement(0.0, 0.0, 0.0, 61.0), Outcome.TRIPPED_SPEED)])
 @pytest.mark.parametrize('when', [1, 2, 4, 7])
 def test_the_very_sample_that_violates_a_limit_gets_zero_volts(state, outcome, when):
-    episode = Episode(K, settings=QUIET)
+    episode = Episode(K, settings=replace(QUIET, trace=True))
     for _ in range(when):
         assert episode.step(Measurement(0.1, 0.01, 0.0, 0.0)) != 0.0
     assert episode.step(state) == 0.0
@@ -66,6 +66,7 @@ def test_the_very_sample_that_violates_a_limit_gets_zero_volts(state, outcome, w
     assert result.is_datum
     assert result.values[1] < 0
     assert 'exceeds' in result.reason
+    assert [row[-1] == 0.0 for row in result.trace] == [False] * when + [True]
     assert result.duration == pytest.approx((when + 1) * SAMPLE_PERIOD)
 
 
