@@ -55,7 +55,8 @@ def state(node: Node, run_id: str, tuning: Tuning, state: int, reason: str,
         message.best_gains = list(best.trial.gains)
         message.best_reward = best.measured.reward
         message.best_max_alpha = best.measured.max_alpha
-        known = tuning.optimizer.state()
+    if tuning.model is not None:
+        known = tuning.model.state()
         message.domains = list(known.safe_share)
         message.safe_share = [known.safe_share[d] * known.domain_share[d]
                               for d in message.domains]
@@ -66,18 +67,18 @@ def state(node: Node, run_id: str, tuning: Tuning, state: int, reason: str,
 
 def gain_map(node: Node, run_id: str, tuning: Tuning, scaling: Scaling) -> GainMap | None:
     """Return what the model believes over the first two gains, the others at their best."""
-    box, best = tuning.problem.box, tuning.best
-    if box.dimension < 2 or best is None:
+    box, best, model = tuning.problem.box, tuning.best, tuning.model
+    if box.dimension < 2 or best is None or model is None:
         return None
     axis = np.linspace(0.0, 1.0, MAP_POINTS)
     points = np.tile(best.trial.point, (MAP_POINTS ** 2, 1))
     points[:, 0], points[:, 1] = np.tile(axis, MAP_POINTS), np.repeat(axis, MAP_POINTS)
-    band = tuning.optimizer.predict(points)
+    band = model.predict(points)
     worst = band.low[1:].min(axis=0)
     gains = np.array([t.trial.gains for t in tuning.told])
 
     def corners(enlarged: bool) -> list[float]:
-        return box.to_physical(tuning.optimizer.hull_vertices(enlarged))[:, :2].ravel().tolist()
+        return box.to_physical(model.hull_vertices(enlarged))[:, :2].ravel().tolist()
 
     return GainMap(
         stamp=node.get_clock().now().to_msg(), run_id=run_id, iteration=len(tuning.told),

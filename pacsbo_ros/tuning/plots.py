@@ -19,7 +19,7 @@ def write_plots(folder: Path, tuning: Tuning) -> list[Path]:
     matplotlib.use('Agg')
     files = [folder / 'history.png']
     _history(tuning).savefig(files[0], dpi=130)
-    if tuning.problem.box.dimension >= 2 and tuning.best is not None:
+    if tuning.problem.box.dimension >= 2 and tuning.best and tuning.model:
         files.append(folder / 'gain_plane.png')
         _plane(tuning).savefig(files[1], dpi=130)
     return files

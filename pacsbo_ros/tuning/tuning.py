@@ -109,6 +109,12 @@ class Tuning:
         return self._searching
 
     @property
+    def model(self) -> SafeOptimizer | None:
+        """Return the optimiser once it knows the start gains and one of them is safe."""
+        started = len(self.told) >= len(self.problem.start) or not self._searching
+        return self.optimizer if started and any(t.measured.safe for t in self.told) else None
+
+    @property
     def best(self) -> Told | None:
         """Return the best episode among gains that were never unsafe; None if there is none."""
         ranked = self._ranked()
@@ -131,6 +137,8 @@ class Tuning:
         self._pending = None
         self.told.append(told)
         self.optimizer.tell(told.trial.point, told.measured.values)
+        if self.model is not None:
+            self.model.state()  # the model moves with every sample, whoever looks at it or not
 
     def _end_search(self, reason: str) -> None:
         if self._searching:

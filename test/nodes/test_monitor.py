@@ -1,0 +1,127 @@
+"""The safety monitor as operator and controller see it."""
+import threading
+
+import pytest
+from std_msgs.msg import Empty
+
+from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, SafetyStatus
+from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED
+
+SAFE = [-2.571, 23.01]
+
+
+@pytest.fixture
+def live(graph):
+    """A graph in real time, armed, with an episode on the plant."""
+    graph.start_monitor()
+    graph.start_controller(speed=1.0)
+    graph.wait_until_ready()
+    graph.handle = graph.client.send(gains=SAFE)
+    graph.client.wait('controller_state', lambda m: m.episode_time > 0.3)
+    return graph
+
+
+def test_stop_ends_the_episode_and_holds_until_reset_and_arm(live):
+    client = live.client
+    assert client.call('stop').success
+    result = client.result(live.handle)
+    assert result.outcome == EpisodeResult.ABORTED_BY_MONITOR
+    assert not result.is_datum
+    assert 'operator' in result.reason
+    assert not client.send(gains=SAFE).accepted
+    assert not client.call('arm').success
+    assert client.call('reset').success
+    client.wait('safety_status', lambda m: m.state == SafetyStatus.DISARMED)
+    assert not client.send(gains=SAFE).accepted
+    assert client.call('arm').success
+    live.wait_until_ready()
+    assert client.send(gains=SAFE).accepted
+    states = [m.state for m in client.messages['safety_event']]
+    assert states[-3:] == [SafetyStatus.STOPPED, SafetyStatus.DISARMED, SafetyStatus.ARMED]
+
+
+def test_no_voltage_after_a_stop(live):
+    client = live.client
+    client.call('stop')
+    client.wait('controller_state', lambda m: m.state == ControllerState.DISARMED)
+    seen = len(client.messages['controller_state'])
+    client.wait('controller_state', lambda m: len(client.messages['controller_state']) > seen + 50)
+    assert all(m.voltage == 0.0 for m in client.messages['controller_state'][seen:])
+
+
+def test_a_limit_of_the_monitor_makes_the_episode_an_unsafe_datum(graph):
+    graph.start_monitor(alpha_limit=0.05)  # far tighter than the controller's own
+    graph.start_controller(speed=1.0)
+    graph.wait_until_ready()
+    result = graph.client.result(graph.client.send(gains=SAFE))
+    assert result.outcome == EpisodeResult.ABORTED_BY_MONITOR
+    assert result.is_datum
+    assert min(result.constraints) < 0
+    assert 'alpha' in result.reason
+
+
+def test_gains_that_nobody_proposed_are_stopped(graph):
+    graph.start_monitor()
+    graph.start_controller(speed=1.0)
+    graph.wait_until_ready()
+    client = graph.client
+    publisher = client.node.create_publisher(Candidate, 'candidate', LATCHED)
+    publisher.publish(Candidate(run_id='r', iteration=1, names=['k_theta', 'k_alpha'],
+                                gains=[-3.0, 30.0]))
+    result = client.result(client.send(run_id='r', iteration=1, gains=SAFE))
+    assert result.outcome == EpisodeResult.ABORTED_BY_MONITOR
+    assert 'not those proposed' in result.reason
+    assert not result.is_datum
+
+
+def test_with_an_operator_required_his_silence_stops(graph):
+    graph.start_monitor(require_operator=True, operator_timeout=0.5)
+    graph.start_controller(speed=1.0)
+    client = graph.client
+    publisher = client.node.create_publisher(Empty, 'operator_heartbeat', HEARTBEAT)
+    silent = threading.Event()
+
+    def beat():
+        while not silent.wait(0.02):
+            publisher.publish(Empty())
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        graph.wait_until_ready()
+        handle = client.send(gains=SAFE)
+        client.wait('controller_state', lambda m: m.episode_time > 0.3)
+    finally:
+        silent.set()
+        thread.join()
+    result = client.result(handle)
+    assert result.outcome == EpisodeResult.ABORTED_BY_MONITOR
+    assert 'operator heartbeat' in result.reason
+    assert not client.call('reset').success
+
+
+def test_a_frozen_controller_is_noticed_and_reset_waits_for_it(graph):
+    import signal
+    graph.start_monitor(heartbeat_timeout=0.25, state_timeout=0.25)
+    controller = graph.start_controller()
+    graph.wait_until_ready()
+    controller.signal(signal.SIGSTOP)
+    client = graph.client
+    client.wait('safety_status', lambda m: m.state == SafetyStatus.STOPPED)
+    assert not client.call('reset').success
+    controller.signal(signal.SIGCONT)
+    client.wait('safety_status', lambda m: not m.cause_persists)
+    assert client.call('reset').success
+    assert client.call('arm').success
+    graph.wait_until_ready()
+
+
+@pytest.mark.parametrize(('parameters', 'words'), [
+    ({'alpha_limit': -1.0}, 'alpha_limit'),
+    ({'gains_lower': [1.0]}, 'gain limits'),
+    ({'state_timeout': 0.0}, 'state_timeout'),
+])
+def test_bad_limits_end_the_start_with_one_line(graph, parameters, words):
+    process = graph.start('safety_monitor', **parameters)
+    assert process.wait() == 2
+    assert [words in line for line in process.output.splitlines() if 'error: ' in line] == [True]

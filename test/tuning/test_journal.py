@@ -1,0 +1,124 @@
+"""The journal survives crashes and refuses damage."""
+import json
+import math
+import os
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import pytest
+
+from pacsbo_ros.tuning.journal import Journal, JournalError
+from pacsbo_ros.tuning.trial import Measured, Told, Trial
+
+PROBLEM = {'box': [[0, 1]], 'seed': 3}
+
+
+def told(number):
+    return Told(Trial(number, (-2.5, 23.0 + number), (0.4, 0.3), 17, 'start', 'start'),
+                Measured(0.97, 0.2, 0.5, (0.5, 0.6, 0.7), 0, 'fine'))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'episodes.jsonl'
+
+
+def write(path, count=3):
+    journal = Journal(path, PROBLEM)
+    for number in range(1, count + 1):
+        journal.append(told(number))
+    journal.close()
+
+
+def test_what_was_appended_is_read_back(path):
+    write(path)
+    assert Journal(path, PROBLEM).told == [told(1), told(2), told(3)]
+
+
+@pytest.mark.parametrize('cut', range(1, 40, 7))
+def test_a_torn_last_line_is_cut_off_and_the_rest_is_kept(path, cut):
+    write(path)
+    with path.open('r+b') as file:
+        file.truncate(path.stat().st_size - cut)
+    journal = Journal(path, PROBLEM)
+    assert journal.torn
+    assert journal.told == [told(1), told(2)]
+    journal.append(told(3))
+    journal.close()
+    assert Journal(path, PROBLEM).told == [told(1), told(2), told(3)]
+
+
+def test_damage_in_the_middle_is_an_error_that_names_the_line(path):
+    write(path)
+    lines = path.read_bytes().split(b'\n')
+    lines[2] = lines[2][:20]
+    path.write_bytes(b'\n'.join(lines))
+    with pytest.raises(JournalError, match='line 3'):
+        Journal(path, PROBLEM)
+
+
+def test_a_journal_of_another_problem_is_refused_and_left_alone(path):
+    write(path)
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match='another problem.*seed'):
+        Journal(path, {**PROBLEM, 'seed': 4})
+    assert path.read_bytes() == before
+
+
+def test_a_journal_from_the_future_is_refused(path):
+    path.write_text(json.dumps({'format': 99, 'problem': PROBLEM}) + '\n')
+    with pytest.raises(JournalError, match='format 99'):
+        Journal(path, PROBLEM)
+
+
+def test_two_processes_cannot_write_the_same_journal(path):
+    first = Journal(path, PROBLEM)
+    with pytest.raises(JournalError, match='another optimiser'):
+        Journal(path, PROBLEM)
+    first.close()
+    Journal(path, PROBLEM).close()
+
+
+def test_a_full_disk_loses_the_last_episode_only_and_says_so(path):
+    journal = Journal(path, PROBLEM)
+    journal.append(told(1))
+    with open('/dev/full', 'wb', buffering=0) as full:
+        journal._file.close()
+        journal._file = full
+        with pytest.raises(JournalError, match='not saved'):
+            journal.append(told(2))
+    assert journal.told == [told(1)]
+    assert Journal(path, PROBLEM).told == [told(1)]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason='root may write to a read-only folder')
+def test_a_read_only_folder_is_an_error(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(JournalError, match='choose another'):
+        Journal(tmp_path / 'episodes.jsonl', PROBLEM)
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_never_written(path, value):
+    journal = Journal(path, PROBLEM)
+    size = path.stat().st_size
+    bad = Told(told(1).trial, Measured(value, 0.2, 0.5, (0.5, 0.6, 0.7), 0, 'fine'))
+    with pytest.raises(ValueError, match='JSON'):
+        journal.append(bad)
+    assert path.stat().st_size == size
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=300))
+def test_any_garbage_is_refused_or_cut_off_but_never_believed(tmp_path_factory, garbage):
+    path = tmp_path_factory.mktemp('fuzz') / 'episodes.jsonl'
+    write(path, 2)
+    good = path.read_bytes()
+    path.write_bytes(good + garbage)
+    try:
+        journal = Journal(path, PROBLEM)
+    except JournalError:
+        return
+    assert journal.told[:2] == [told(1), told(2)]
+    assert len(journal.told) == 2
+    journal.close()

@@ -1,0 +1,167 @@
+"""A tuning run without ROS: its order, its end, its resumption."""
+import pytest
+
+from pacsbo_ros.core import Box, Settings
+from pacsbo_ros.tuning.journal import Journal, JournalError
+from pacsbo_ros.tuning.run_folder import RunFolder
+from pacsbo_ros.tuning.trial import START, VERIFICATION, Measured
+from pacsbo_ros.tuning.tuning import Problem, Tuning
+
+BOX = Box(('k_theta', 'k_alpha'), (-6.0, 10.0), (0.0, 50.0))
+SETTINGS = Settings(dimension=2, constraints=1, length_scales=(0.3,), lam=0.01, candidates=400,
+                    library_size=200)
+START_GAINS = ((-3.0, 30.0), (-3.2, 31.0), (-2.8, 29.0))
+
+
+def problem(**changes):
+    return Problem(**{'box': BOX, 'start': START_GAINS, 'settings': SETTINGS, **changes})
+
+
+def measure(trial):
+    """Answer like a plant with its best gains near (-2, 35) that is unsafe far from there."""
+    x, y = trial.point
+    reward = 1.0 - (x - 0.66) ** 2 - (y - 0.62) ** 2
+    margin = 0.8 - 2.0 * ((x - 0.6) ** 2 + (y - 0.6) ** 2)
+    return Measured(reward, 0.5 * (1 - margin), 0.3, (reward - 0.5, margin), 0, 'fine')
+
+
+def make(path, budget=8, **changes):
+    case = problem(**changes)
+    return Tuning(case, budget, Journal(path, case.identity('')))
+
+
+def run(tuning, steps=10 ** 6):
+    trials = []
+    while len(trials) < steps and (trial := tuning.next()) is not None:
+        trials.append(trial)
+        tuning.tell(measure(trial))
+    return trials
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / 'episodes.jsonl'
+
+
+def test_a_run_evaluates_the_starts_then_searches_then_verifies(path):
+    tuning = make(path)
+    trials = run(tuning)
+    assert [t.role for t in trials[:3]] == [START] * 3
+    assert [t.gains for t in trials[:3]] == list(START_GAINS)
+    assert all(t.role in ('maximiser', 'expander') for t in trials[3:-1])
+    assert len(trials) == 9
+    assert trials[-1].role == VERIFICATION
+    assert trials[-1].gains == tuning.best.trial.gains
+    assert tuning.verified.trial is trials[-1]
+    assert '8 episodes' in tuning.reason
+    assert tuning.best.measured.reward > max(measure(t).reward for t in trials[:3])
+
+
+@pytest.mark.parametrize('stop_after', [1, 3, 5, 8])
+def test_a_resumed_run_goes_on_as_if_it_had_never_stopped(tmp_path, stop_after):
+    whole = run(make(tmp_path / 'whole'))
+    first = make(tmp_path / 'parts')
+    head = run(first, stop_after)
+    first.journal.close()
+    second = make(tmp_path / 'parts')
+    assert head + run(second) == whole
+
+
+def test_a_finished_run_has_nothing_left_to_do_but_can_be_given_more(path):
+    first = make(path)
+    run(first)
+    first.journal.close()
+    assert make(path).next() is None
+
+
+def test_a_pending_trial_stays_the_same_until_it_is_told(path):
+    tuning = make(path)
+    assert tuning.next() is tuning.next()
+
+
+def test_another_seed_is_another_problem(path):
+    tuning = make(path)
+    run(tuning, 4)
+    tuning.journal.close()
+    with pytest.raises(JournalError, match='seed'):
+        make(path, seed=1)
+
+
+def test_a_journal_with_other_gains_than_proposed_is_refused(path):
+    tuning = make(path)
+    run(tuning, 5)
+    tuning.journal.close()
+    text = path.read_text().replace(str(START_GAINS[1][0]), '-3.3')
+    path.write_text(text)
+    with pytest.raises(JournalError):
+        make(path)
+
+
+def test_finishing_early_still_verifies(path):
+    tuning = make(path, budget=30)
+    run(tuning, 5)
+    tuning.next()
+    tuning.finish('finished by the operator')
+    assert [t.role for t in run(tuning)] == [VERIFICATION]
+    assert tuning.verified is not None
+
+
+def test_best_gains_that_fail_their_verification_are_not_the_best(path):
+    tuning = make(path)
+    run(tuning, 8)
+    first = tuning.next()
+    assert first.role == VERIFICATION
+    good = measure(first)
+    tuning.tell(Measured(good.reward, 0.6, 0.3, (good.values[0], -0.2), 1, 'fell'))
+    assert tuning.verified is None
+    second = tuning.next()
+    assert second.role == VERIFICATION
+    assert second.gains != first.gains
+    tuning.tell(measure(second))
+    assert tuning.verified.trial is second
+    assert tuning.next() is None
+
+
+def test_unsafe_start_gains_end_the_run_with_a_reason(path):
+    tuning = make(path)
+    for _ in range(3):
+        tuning.next()
+        tuning.tell(Measured(0.5, 0.6, 0.3, (0.0, -0.5), 1, 'fell'))
+    assert tuning.next() is None
+    assert tuning.best is None
+    assert 'none of the start gains is safe' in tuning.reason
+
+
+@pytest.mark.parametrize(('changes', 'words'), [
+    ({'start': ()}, 'no start gains'),
+    ({'start': ((-9.0, 30.0),)}, 'k_theta is -9'),
+    ({'settings': Settings(dimension=1)}, 'dimension'),
+])
+def test_a_problem_that_makes_no_sense_is_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        problem(**changes)
+
+
+def test_a_budget_below_the_number_of_starts_is_refused(path):
+    with pytest.raises(ValueError, match='iterations is 2'):
+        make(path, budget=2)
+
+
+def test_safeopt_with_a_known_norm_runs_through_the_same_steps(path):
+    trials = run(make(path, known_norm=2.0))
+    assert trials[-1].role == VERIFICATION
+
+
+def test_best_gains_are_a_parameter_file(tmp_path):
+    yaml = pytest.importorskip('yaml')
+    folder = RunFolder(tmp_path / 'run')
+    tuning = make(folder.journal)
+    run(tuning)
+    folder.write_best_gains(BOX.names, tuning.best, tuning.verified)
+    loaded = yaml.safe_load(folder.best_gains.read_text())
+    assert loaded['/**/furuta_controller']['ros__parameters'] == dict(
+        zip(BOX.names, tuning.best.trial.gains, strict=True))
+
+
+def test_new_run_folders_never_collide(tmp_path):
+    assert len({RunFolder.new(tmp_path).path for _ in range(5)}) == 5
