@@ -149,7 +149,7 @@ class Hoeffding(InterpolantBound):
             norms = model.draw(output, s.draws_high, rng)
             B, delta = self.threshold(norms, high - low)
             return Bound(B, float(norms.mean()), low, high, len(norms), delta)
-        B = eta
+        B, threshold = eta, np.inf
         while True:
             norms = np.empty(0)
             while len(norms) + s.draws_low <= s.draws_high:
@@ -157,7 +157,9 @@ class Hoeffding(InterpolantBound):
                 threshold, delta = self.threshold(norms, high - low)
                 if threshold <= B:
                     return Bound(B, float(norms.mean()), low, high, len(norms), delta)
-            B = s.safety_factor * B
+            # Rounds that the last threshold rules out would only spend delta.
+            B *= s.safety_factor ** max(1, np.ceil(np.log(threshold / B) / np.log(
+                s.safety_factor)))
 
     def threshold(self, norms: Array, width: float) -> tuple[float, float]:
         """Give what B must reach at this test, and the share of delta spent on it."""

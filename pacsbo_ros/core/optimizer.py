@@ -114,22 +114,31 @@ class SafeOptimizer(ABC):
     # Ask ----------------------------------------------------------------------------------
 
     def ask(self) -> Proposal | NothingToPropose:
-        """Give the most uncertain point of M ∪ G, or say why there is none."""
+        """
+        Give the next experiment, or say why there is none.
+
+        The most uncertain point of M ∪ G sets the level; of the maximisers that reach the share
+        `caution` of it, the one with the highest upper bound is proposed. With caution = 1 that
+        is the paper's choice, the most uncertain point itself. Without a reward, expanders alone
+        count, and the most uncertain safe point where there is none.
+        """
         self._update()
         s, band, S = self.settings, self._band, self._S
-        width = np.max(band.sigma / self._scale, axis=0)
-        extent = np.max(band.up - band.low, axis=0)
-        open_ = extent > s.tolerance
-        M = maximisers(band, S) if s.reward else np.zeros_like(S)
-        choice, role = None, said.MAXIMISER
-        if np.any(M & open_):
-            choice = int(np.argmax(np.where(M & open_, width, -1.0)))
-        level = -1.0 if choice is None else width[choice]
+        sigma = np.max(band.sigma / self._scale, axis=0)
+        open_ = np.max(band.up - band.low, axis=0) > s.tolerance
+        M = (maximisers(band, S) if s.reward else np.zeros_like(S)) & open_
+        level = np.max(sigma, where=M, initial=0.0)
         targets = nearest_to_safe(band, S, self._h_min, s.expander_targets)
         test = EXPANDER_TESTS[s.expander](band, self._posteriors, self._group_of, self._h_min)
-        expander = first_expander(S, open_ & ~M & (width > level), width, targets, test)
-        if expander is not None:
-            choice, role = expander, said.EXPANDER
+        choice = first_expander(S, open_ & ~M & (sigma > level), sigma, targets, test)
+        role = said.EXPANDER
+        level = level if choice is None else sigma[choice]
+        bold = M & (sigma >= s.caution * level)
+        if np.any(bold):
+            choice = int(np.argmax(np.where(bold, band.up[0], -np.inf)))
+            role = said.MAXIMISER
+        if choice is None and not s.reward and np.any(S & open_):
+            choice = int(np.argmax(np.where(S & open_, sigma, -1.0)))
         if choice is None:
             return self._nothing()
         return Proposal(

@@ -11,8 +11,8 @@ Safe set, maximisers and expanders on the candidate set, as in SafeOpt.
   M         maximisers: safe, and up[0] >= the best safe low[0]              (G,) bool
   G         expanders: safe, and could make an unsafe candidate safe         tested lazily
 
-G is never computed whole: the next experiment is the most uncertain point of M ∪ G, so the safe
-points are tested in the order of their uncertainty until one is an expander.
+G is never computed whole: only its most uncertain point matters, so the safe points are tested
+in the order of their uncertainty until one is an expander.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ Expands = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def first_expander(
-    S: np.ndarray, eligible: np.ndarray, width: Array, targets: np.ndarray, expands: Expands,
+    S: np.ndarray, eligible: np.ndarray, sigma: Array, targets: np.ndarray, expands: Expands,
 ) -> int | None:
     """Give the most uncertain eligible point of S that expands; None if there is none."""
     if not len(targets):
         return None
     queue = np.flatnonzero(S & eligible)
-    # Most often one of the widest few expands: sort only as far as needed.
+    # Most often one of the best few expands: sort only as far as needed.
     size = CHUNK
     while len(queue):
         size = min(size, len(queue))
-        part = np.argpartition(-width[queue], size - 1)[:size]
-        part = part[np.argsort(-width[queue[part]], kind='stable')]
+        part = np.argpartition(-sigma[queue], size - 1)[:size]
+        part = part[np.argsort(-sigma[queue[part]], kind='stable')]
         chunk = queue[part]
         for i in range(0, size, 4 * CHUNK):
             piece = chunk[i:i + 4 * CHUNK]

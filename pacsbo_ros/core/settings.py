@@ -52,9 +52,10 @@ class Settings:
     draws_low: int = 200  # q_low of Algorithm 3, draws
     draws_high: int = 1000  # q_high
     safety_factor: float = 1.1  # F_safety
-    reference_points: int = 48  # points on which a local norm is evaluated
+    reference_points: int = 32  # points on which a local norm is evaluated
 
     # The search.
+    caution: float = 0.7  # 1: most uncertain point first (paper); 0: highest upper bound first
     expander: str = 'one_step'  # 'one_step' (optimistic) or 'metric' (RKHS distance)
     expander_targets: int = 256  # unsafe candidates nearest to safe that an expander may reach
     candidates: int = 0  # 0: 1000 (n = 1), 10 000 (n = 2), 27 000 (n = 3), 20 000 above
@@ -116,6 +117,7 @@ class Settings:
                             ('reference_points', 1), ('expander_targets', 1),
                             ('max_samples', 1), ('window', 1)):
             _require(self, name, getattr(self, name) >= least, f'give at least {least}')
+        _require(self, 'caution', 0 <= self.caution <= 1, 'give a share between 0 and 1')
         _require(self, 'delta', 0 < self.delta < 1, 'give a probability inside (0, 1)')
         _require(self, 'safety_factor', 1 < self.safety_factor < math.inf, 'give more than 1')
         _require(self, 'draws_high', self.draws_high >= self.draws_low,
@@ -144,7 +146,7 @@ class Settings:
         """Give the paper's choices: Matérn-3/2, ℓ = 0.1, Hoeffding, N-hat 100, alpha-bar 1."""
         choices: dict[str, Any] = {
             'kernel': 'matern32', 'length_scales': (0.1,), 'delta': 0.1, 'enlargement': 0.1,
-            'norm_bound': 'hoeffding', 'centres': 100, 'coefficient_bound': 1.0}
+            'norm_bound': 'hoeffding', 'centres': 100, 'coefficient_bound': 1.0, 'caution': 1.0}
         return cls(**{**choices, **changes})
 
     def replace(self, **changes: Any) -> Settings:

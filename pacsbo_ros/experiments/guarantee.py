@@ -1,0 +1,249 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Measure the guarantee: how often is anything unsafe evaluated, and what is won.
+
+    python -m pacsbo_ros.experiments.guarantee --out results
+
+Random functions of the paper's kind, norms U(1, 20); safe above the 30 % quantile; three starts
+between the 40 % and the 50 % quantile; every method sees the same functions, starts and noise.
+
+  symbol    meaning                                                        shape
+  h         random RKHS function, `TRUTH_CENTRES` centres                  callable
+  X, H      regular grid of the box and the values of h on it              (G, n), (G,)
+  left      (max H - best evaluated)/(max H - best start): 0 is the optimum, 1 the start
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+import json
+import multiprocessing
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from pacsbo_ros.core import (
+    Kernel,
+    NothingToPropose,
+    Pacsbo,
+    RkhsFunction,
+    SafeOpt,
+    SafeOptimizer,
+    Settings,
+    random_function,
+)
+from pacsbo_ros.core.domains import Hull
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.rkhs import local_norm
+
+LENGTH_SCALE = {1: 0.1, 2: 0.3}
+SIDE = {1: 1000, 2: 50}
+TRUTH_CENTRES = 100
+NOISE = 0.01  # standard deviation, which is the noise bound R of Gaussian noise
+LIBRARIES = 16  # different seeds of the optimiser, so that not one library decides all runs
+DENSE = 160  # points on which the true local norm is evaluated
+DEFAULT = 'scale_free'
+DRAWING = ('scenario', 'hoeffding', 'bernstein')  # bounds that draw, about 100 times slower
+METHODS = (DEFAULT, 'mean', 'cantelli', *DRAWING,
+           'SafeOpt, true norm', 'SafeOpt, B = 10', 'SafeOpt, B = 0.4')
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Hold one random function and where it is safe."""
+
+    h: RkhsFunction
+    norm: float
+    threshold: float
+    starts: Array  # (3, n)
+    best: float  # highest value on the grid
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Hold what one run did."""
+
+    method: str
+    index: int
+    norm: float
+    unsafe: int  # evaluations below the threshold
+    left: float  # share of the start's regret
+    samples: int
+    below: dict[str, bool]  # per domain: was B ever below the true local norm?
+    worst: float  # least B/(true local norm) of the run
+    stuck: str  # code of NothingToPropose, or ''
+
+
+def make_problem(n: int, index: int, centres: int = TRUTH_CENTRES) -> Problem:
+    """Draw the problem number `index` in n dimensions."""
+    rng = np.random.default_rng([index, n, centres])
+    kernel = Kernel('matern32', (LENGTH_SCALE[n],) * n)
+    norm = float(rng.uniform(1.0, 20.0))
+    h = random_function(kernel, centres, rng, norm)
+    X = grid(n)
+    H = h(X)
+    low, high = np.quantile(H, [0.4, 0.5])
+    starts = X[rng.choice(np.flatnonzero((low <= H) & (high >= H)), size=3, replace=False)]
+    return Problem(h, norm, float(np.quantile(H, 0.3)), starts, float(H.max()))
+
+
+def grid(n: int) -> Array:
+    """Give the regular grid on which threshold, starts and optimum are defined."""
+    axes = [np.linspace(0.0, 1.0, SIDE[n])] * n
+    return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)
+
+
+def make_optimizer(method: str, n: int, problem: Problem, seed: int,
+                   changes: dict[str, Any]) -> SafeOptimizer:
+    """Make the optimiser of one row of the table."""
+    settings = Settings(
+        dimension=n, constraints=0, reward_threshold=problem.threshold,
+        length_scales=(LENGTH_SCALE[n],), noise_bound=NOISE, candidates=SIDE[n] ** n, delta=0.1)
+    if method.startswith('SafeOpt'):
+        B = problem.norm if 'true' in method else float(method.split('=')[1])
+        return SafeOpt(settings, B, seed)
+    return Pacsbo(settings.replace(norm_bound=method, **changes), seed)
+
+
+def run(index: int, method: str, n: int, samples: int, centres: int = TRUTH_CENTRES,
+        changes: dict[str, Any] | None = None) -> Outcome:
+    """Run one method on one problem."""
+    problem = make_problem(n, index, centres)
+    rng = np.random.default_rng([index, n, 7])
+    optimizer = make_optimizer(method, n, problem, index % LIBRARIES, changes or {})
+    best = -np.inf
+    for x in problem.starts:
+        value = float(problem.h(x[None])[0])
+        # A start is safe by assumption: noise may not contradict it.
+        optimizer.tell(x, [max(value + NOISE * rng.standard_normal(), problem.threshold)])
+        best = max(best, value)
+    start, unsafe, stuck, worst = best, 0, '', np.inf
+    below = dict.fromkeys(optimizer.settings.domains, False)
+    for _ in range(samples):
+        proposal = optimizer.ask()
+        for domain, ratio in norm_ratios(optimizer, problem).items():
+            below[domain] |= ratio < 1.0
+            worst = min(worst, ratio)
+        if isinstance(proposal, NothingToPropose):
+            stuck = proposal.code
+            break
+        value = float(problem.h(np.array([proposal.point]))[0])
+        unsafe += value < problem.threshold
+        best = max(best, value)
+        optimizer.tell(proposal.point, [value + NOISE * rng.standard_normal()])
+    left = (problem.best - best) / max(problem.best - start, 1e-12)
+    return Outcome(method, index, problem.norm, unsafe, max(left, 0.0),
+                   optimizer.state().samples, below, float(worst), stuck)
+
+
+def norm_ratios(optimizer: SafeOptimizer, problem: Problem) -> dict[str, float]:
+    """Give B divided by the true norm of h on each domain, on a dense part of the domain."""
+    A, _ = optimizer.samples
+    n = A.shape[1]
+    X = grid(n)
+    level = Hull(A, optimizer.settings.enlargement).innermost(X)
+    ratios = {}
+    for estimate in optimizer.state().norms:
+        true = problem.norm
+        if estimate.domain != 'box':
+            inside = X[level <= ('hull', 'enlarged').index(estimate.domain)]
+            step = max(1, -(-len(inside) // DENSE))
+            U = np.unique(np.vstack([A, inside[::step]]), axis=0)
+            true = min(local_norm(problem.h.kernel, U, problem.h(U)), problem.norm)
+        ratios[estimate.domain] = estimate.B / true
+    return ratios
+
+
+def study(method: str, n: int, count: int, samples: int, executor: Executor | None = None,
+          progress: bool = False, centres: int = TRUTH_CENTRES,
+          changes: dict[str, Any] | None = None) -> list[Outcome]:
+    """Run one method on the problems 0..count-1."""
+    task: Callable[[int], Outcome] = partial(
+        run, method=method, n=n, samples=samples, centres=centres, changes=changes)
+    results: Iterable[Outcome] = (
+        map(task, range(count)) if executor is None else executor.map(task, range(count)))
+    return list(tqdm(results, total=count, desc=f'n = {n}, {method}', disable=not progress))
+
+
+def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Condense the outcomes of one method to a row of the table."""
+    left = np.array([o.left for o in outcomes])
+    domains = outcomes[0].below
+    return {
+        'method': outcomes[0].method,
+        'runs': len(outcomes),
+        'unsafe': float(np.mean([o.unsafe > 0 for o in outcomes])),
+        'below': float(np.mean([any(o.below.values()) for o in outcomes])),
+        'below_domain': {d: float(np.mean([o.below[d] for o in outcomes])) for d in domains},
+        'left_median': float(np.median(left)),
+        'left_mean': float(left.mean()),
+        'stuck': float(np.mean([bool(o.stuck) for o in outcomes])),
+    }
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """Write the rows as a Markdown table."""
+    lines = [
+        '| method | runs | runs with an unsafe evaluation | B below the true norm '
+        '(hull / enlarged / box) | regret left, median | mean |',
+        '|---|---|---|---|---|---|']
+    for r in rows:
+        parts = ' / '.join(f'{r["below_domain"][d]:.3f}' if d in r['below_domain'] else '–'
+                           for d in ('hull', 'enlarged', 'box'))
+        lines.append(f'| {r["method"]} | {r["runs"]} | {r["unsafe"]:.4f} | {r["below"]:.3f} '
+                     f'({parts}) | {r["left_median"]:.3f} | {r["left_mean"]:.3f} |')
+    return '\n'.join(lines)
+
+
+def make_executor(workers: int, scheduler: str) -> Executor:
+    """Give a process pool, or the cluster behind a Dask scheduler."""
+    if scheduler:
+        from dask.distributed import Client  # an optional dependency, for clusters only
+        return Client(scheduler).get_executor()
+    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context('spawn'))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the study and write table and data."""
+    parser = argparse.ArgumentParser(description='Measure the guarantee on random functions.')
+    parser.add_argument('--out', type=Path, default=Path('results/guarantee'))
+    parser.add_argument('--functions', type=int, default=600)
+    parser.add_argument('--functions-drawing', type=int, default=200,
+                        help='functions for the bounds that draw at every step')
+    parser.add_argument('--samples', type=int, default=25)
+    parser.add_argument('--dimensions', type=int, nargs='+', default=[1, 2])
+    parser.add_argument('--methods', nargs='+', default=list(METHODS), choices=METHODS)
+    parser.add_argument('--centres', type=int, default=TRUTH_CENTRES,
+                        help='centres of the true functions (the library always has its own)')
+    parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
+    parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
+    options = parser.parse_args(arguments)
+    os.environ.setdefault('OMP_NUM_THREADS', '1')  # one thread a worker, the pool does the rest
+    options.out.mkdir(parents=True, exist_ok=True)
+    with make_executor(options.workers, options.scheduler) as executor:
+        for n in options.dimensions:
+            rows = []
+            for method in options.methods:
+                count = (min(options.functions, options.functions_drawing)
+                         if method in DRAWING else options.functions)
+                outcomes = study(method, n, count, options.samples, executor, True,
+                                 options.centres)
+                rows.append(summary(outcomes))
+                name = method.replace(' ', '').replace(',', '_').replace('=', '')
+                (options.out / f'n{n}_{name}.json').write_text(
+                    json.dumps({'summary': rows[-1], 'runs': [asdict(o) for o in outcomes]}))
+            text = table(rows)
+            (options.out / f'n{n}.md').write_text(text + '\n')
+            print(f'\nn = {n}, {options.samples} samples after three starts, delta = 0.1\n')
+            print(text)
+
+
+if __name__ == '__main__':
+    main()

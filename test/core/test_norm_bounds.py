@@ -1,0 +1,146 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The norm bounds: what each promises, the predictor, and the share of delta."""
+
+import numpy as np
+import pytest
+
+from pacsbo_ros.core import Pacsbo, Settings, random_function
+from pacsbo_ros.core.confidence import DeltaSplit, spent_on_test
+from pacsbo_ros.core.scale_free import PATIENCE, Survivors
+from pacsbo_ros.core.settings import NORM_BOUNDS
+
+
+def told(settings, N=8, norm=3.0, scale=1.0, seed=0, predictor=None):
+    rng = np.random.default_rng(seed)
+    h = random_function(settings.kernels()[0], 100, rng, norm)
+    optimizer = Pacsbo(settings, seed, predictor)
+    for x in rng.random((N, settings.dimension)):
+        optimizer.tell(x, scale * h(x[None]))
+    return optimizer
+
+
+def problem(**changes):
+    return Settings(**{'constraints': 0, 'reward_threshold': -1e6, 'candidates': 300, **changes})
+
+
+@pytest.mark.parametrize('rule', NORM_BOUNDS)
+@pytest.mark.parametrize('n', [1, 2])
+def test_every_bound_exceeds_the_mean_norm_and_is_nested(rule, n):
+    settings = problem(norm_bound=rule, dimension=n, length_scales=0.2)
+    norms = {e.domain: e for e in told(settings).state().norms}
+    assert list(norms) == ['hull', 'enlarged', 'box']
+    assert norms['hull'].B <= norms['enlarged'].B <= norms['box'].B
+    for e in norms.values():
+        assert np.isfinite(e.B)
+        assert e.B >= e.mean_norm > 0
+        assert e.rule == rule
+        assert e.decided_by in ('bound', 'outer domain')
+        assert e.delta <= settings.delta
+
+
+@pytest.mark.parametrize('rule', NORM_BOUNDS)
+def test_a_larger_word_of_the_predictor_decides(rule):
+    settings = problem(norm_bound=rule)
+    for e in told(settings, predictor=lambda history, s, domain: 1000.0).state().norms:
+        assert (e.B, e.decided_by, e.predictor) == (1000.0, 'predictor', 1000.0)
+    small = told(settings, predictor=lambda history, s, domain: 1e-3).state().norms
+    for e in small:
+        assert e.B > e.mean_norm
+        assert e.predictor == 1e-3
+
+
+def test_algorithm_3_multiplies_the_word_by_the_safety_factor():
+    settings = problem(norm_bound='hoeffding', safety_factor=1.5, domains=('box',))
+    threshold = told(settings).state().norms[0].B
+    (e,) = told(settings, predictor=lambda history, s, domain: 1.0).state().norms
+    assert e.B == pytest.approx(1.5 ** round(np.log(e.B) / np.log(1.5)))
+    assert threshold / 1.3 < e.B < threshold * 1.7
+
+
+def test_the_predictor_sees_the_last_entries_of_the_history():
+    seen = []
+
+    def predictor(history, settings, domain):
+        seen.append((domain, history.copy()))
+        return 0.0
+    settings = problem(window=3)
+    optimizer = told(settings, N=1, predictor=predictor)
+    for x in np.linspace(0, 1, 5):
+        optimizer.state()
+        optimizer.tell([x], [0.1])
+    last = [h for d, h in seen if d == 'box']
+    assert [len(h) for h in last] == [1, 2, 3, 3, 3]
+    estimate = optimizer.state().norms[-1]
+    assert seen[-1][1][-1].tolist() == [estimate.mean_norm, estimate.reciprocal]
+
+
+def test_a_predictor_that_gives_nan_is_refused():
+    with pytest.raises(ValueError, match='predictor gave nan'):
+        told(problem(), predictor=lambda history, s, domain: float('nan')).state()
+
+
+def test_scale_free_bound_scales_with_the_function():
+    settings = problem(noise_bound=0.0)
+    one = [e.B for e in told(settings).state().norms]
+    many = [e.B for e in told(settings, scale=7.0).state().norms]
+    np.testing.assert_allclose(many, 7.0 * np.array(one), rtol=1e-6)
+
+
+@pytest.mark.parametrize(('n', 'ell'), [(1, 0.1), (2, 0.3)])
+def test_scale_free_bound_holds_for_random_functions_at_random_samples(n, ell):
+    settings = problem(dimension=n, length_scales=ell, noise_bound=1e-3, candidates=400)
+    held, ratios = [], []
+    for seed in range(60):
+        # One library for all runs; the functions do not come from it.
+        optimizer = Pacsbo(settings, seed=0)
+        rng = np.random.default_rng([seed, n])
+        h = random_function(settings.kernels()[0], 100, rng, norm=rng.uniform(1, 20))
+        for x in rng.random((3, n)):
+            optimizer.tell(x, h(x[None]))
+        fine = True
+        for x in rng.random((9, n)):
+            B = optimizer.state().norms[-1].B
+            fine &= h.norm <= B
+            optimizer.tell(x, h(x[None]))
+        held.append(fine)
+        ratios.append(B / h.norm)
+    assert np.mean(held) >= 0.9  # the share is 0.05; 60 runs
+    assert np.median(ratios) < 2.0
+
+
+def test_survivors_spend_the_share_and_no_more():
+    survivors, rng = Survivors(2000), np.random.default_rng(0)
+    for rounds in range(1, 40):
+        alive = survivors.cull(rng.random(2000), 0.05)
+        assert np.mean(~alive) <= 0.05 * rounds / (rounds + PATIENCE)
+    assert np.mean(~survivors.alive) > 0.03
+    assert 1 - survivors.kept >= np.mean(~survivors.alive)
+
+
+def test_survivors_fail_as_often_as_they_say():
+    rng = np.random.default_rng(1)
+    failed, said = [], []
+    for _ in range(300):
+        survivors, fine = Survivors(200), True
+        for _ in range(10):
+            scores = rng.random(201)  # the last one is the unknown function's
+            alive = survivors.cull(scores[:-1], 0.2)
+            fine &= scores[-1] <= scores[:-1][alive].max()
+        failed.append(not fine)
+        said.append(1 - survivors.kept)
+    error = np.sqrt(np.mean(said) / 300)
+    assert abs(np.mean(failed) - np.mean(said)) < 4 * error
+
+
+def test_delta_is_split_and_never_overspent():
+    split = DeltaSplit.of(0.1, outputs=2, domains=3)
+    assert 2 * (split.noise + split.norm) == pytest.approx(0.1)
+    assert 3 * split.norm_per_domain == pytest.approx(split.norm)
+    assert sum(spent_on_test(0.1, t) for t in range(1, 100_000)) == pytest.approx(0.1, rel=1e-4)
+
+
+def test_closed_form_mean_is_tighter_than_the_drawn_thresholds():
+    B = {rule: told(problem(norm_bound=rule, domains=('box',))).state().norms[0].B
+         for rule in NORM_BOUNDS}
+    assert B['mean'] < B['bernstein'] < B['hoeffding']
+    assert B['mean'] < B['scenario'] < B['cantelli']

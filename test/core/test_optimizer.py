@@ -1,0 +1,282 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Ask and tell: properties over random problems, records, reasons and errors."""
+
+import json
+import subprocess
+import sys
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+import numpy as np
+import pytest
+
+from pacsbo_ros.core import (
+    NORM_GREW,
+    NOTHING_UNCERTAIN,
+    SAFE_SET_EMPTY,
+    Kernel,
+    NothingToPropose,
+    Pacsbo,
+    SafeOpt,
+    Settings,
+    random_function,
+)
+
+RULES = st.sampled_from(['scale_free', 'mean', 'cantelli'])
+
+
+def make(n, constraints=1, kind='Pacsbo', seed=0, **changes):
+    s = Settings(**{'dimension': n, 'constraints': constraints, 'candidates': 400,
+                    'length_scales': 0.3, 'library_size': 200, **changes})
+    return SafeOpt(s, 3.0, seed) if kind == 'SafeOpt' else Pacsbo(s, seed)
+
+
+def problem(optimizer, seed):
+    """Draw outputs that are safe at the start."""
+    rng = np.random.default_rng(seed)
+    s = optimizer.settings
+    start = rng.random(s.dimension)
+    functions = [random_function(k, 30, rng, norm=2.0) for k in s.kernels()]
+    lift = np.array([0.4 - f(start[None])[0] for f in functions])
+
+    def h(x):
+        return np.array([f(np.atleast_2d(x))[0] for f in functions]) + lift
+    return start, h
+
+
+def loop(optimizer, h, start, steps):
+    optimizer.tell(start, h(start))
+    for _ in range(steps):
+        p = optimizer.ask()
+        if isinstance(p, NothingToPropose):
+            return
+        yield p
+        optimizer.tell(p.point, h(np.array(p.point)))
+
+
+@given(seed=st.integers(0, 10 ** 6), n=st.integers(1, 5), constraints=st.integers(1, 2),
+       rule=RULES, expander=st.sampled_from(['one_step', 'metric']),
+       kind=st.sampled_from(['Pacsbo', 'SafeOpt']), caution=st.sampled_from([0.0, 0.5, 1.0]))
+@settings(max_examples=30, deadline=None)
+def test_proposals_are_finite_inside_and_known_to_be_safe(
+        seed, n, constraints, rule, expander, kind, caution):
+    optimizer = make(n, constraints, kind, norm_bound=rule, expander=expander, caution=caution)
+    start, h = problem(optimizer, seed)
+    for p in loop(optimizer, h, start, 6):
+        x = np.array(p.point)
+        assert np.all(np.isfinite(x))
+        assert np.all((x >= 0) & (x <= 1))
+        if not np.array_equal(x, start):
+            assert np.all(np.array(p.lower)[1:] >= 0)
+        assert np.all(np.array(p.lower) <= p.upper)
+        assert p.role in ('maximiser', 'expander')
+        assert p.domain in optimizer.settings.domains
+
+
+@given(seed=st.integers(0, 10 ** 6), n=st.integers(1, 3))
+@settings(max_examples=15, deadline=None)
+def test_no_point_twice_while_a_more_uncertain_one_is_allowed(seed, n):
+    optimizer = make(n, caution=1.0, lam=1e-4)
+    start, h = problem(optimizer, seed)
+    asked = []
+    for p in loop(optimizer, h, start, 8):
+        if p.point in asked:
+            allowed = optimizer._S & (optimizer._band.up[0] >= np.max(
+                optimizer._band.low[0], where=optimizer._S, initial=-np.inf))
+            sigma = optimizer.predict([p.point]).sigma[0, 0]
+            assert sigma >= optimizer._posteriors[0].sigma[allowed].max() - 1e-9
+        asked.append(p.point)
+
+
+@given(seed=st.integers(0, 10 ** 6), n=st.integers(1, 4), rule=RULES)
+@settings(max_examples=10, deadline=None)
+def test_the_safe_start_stays_in_the_safe_set(seed, n, rule):
+    optimizer = make(n, norm_bound=rule)
+    start, h = problem(optimizer, seed)
+    for _ in loop(optimizer, h, start, 6):
+        assert optimizer._S[optimizer._starts].all()
+        np.testing.assert_array_equal(optimizer._X[optimizer._starts], start[None])
+
+
+@pytest.mark.parametrize('kind', ['Pacsbo', 'SafeOpt'])
+@pytest.mark.parametrize('n', [1, 4])
+def test_same_seed_same_proposals(kind, n):
+    runs = []
+    for _ in range(2):
+        optimizer = make(n, kind=kind, seed=3)
+        start, h = problem(optimizer, 1)
+        runs.append(list(loop(optimizer, h, start, 6)))
+    assert runs[0] == runs[1]
+    assert len(runs[0]) == 6
+
+
+CONTINUE = '''
+import json, sys
+from pacsbo_ros.core import Pacsbo, SafeOpt
+record = json.load(sys.stdin)
+optimizer = {'Pacsbo': Pacsbo, 'SafeOpt': SafeOpt}[record['kind']].from_record(record)
+p = optimizer.ask()
+print(json.dumps([p.point, p.lower, p.upper, p.B]))
+'''
+
+
+@pytest.mark.parametrize(('kind', 'n', 'rule'), [
+    ('Pacsbo', 1, 'scale_free'), ('Pacsbo', 4, 'scale_free'), ('Pacsbo', 2, 'hoeffding'),
+    ('SafeOpt', 2, 'scale_free')])
+def test_a_record_continues_identically_in_another_process(kind, n, rule):
+    optimizer = make(n, kind=kind, seed=5, norm_bound=rule)
+    start, h = problem(optimizer, 2)
+    for _ in loop(optimizer, h, start, 5):
+        pass
+    text = json.dumps(optimizer.to_record())
+    here = type(optimizer).from_record(json.loads(text))
+    p = optimizer.ask()
+    assert here.ask() == p
+    assert here.state() == optimizer.state()
+    there = subprocess.run([sys.executable, '-c', CONTINUE], input=text, text=True, check=True,
+                           stdout=subprocess.PIPE)
+    assert json.loads(there.stdout) == [list(p.point), list(p.lower), list(p.upper), list(p.B)]
+
+
+def test_warm_start_is_the_same_as_telling_one_by_one():
+    old = make(2)
+    start, h = problem(old, 3)
+    for _ in loop(old, h, start, 6):
+        pass
+    new = make(2)
+    for x, y in zip(*old.samples, strict=True):
+        new.tell(x, y)
+    assert not isinstance(new.ask(), NothingToPropose)
+    assert new.best() == old.best()
+
+
+def test_reward_as_its_own_constraint_needs_one_output():
+    optimizer = make(1, 0, reward_threshold=-0.5)
+    optimizer.tell([0.5], [0.2])
+    p = optimizer.ask()
+    assert len(p.means) == len(p.B) == 1
+    assert p.lower[0] >= -0.5
+    assert not optimizer.safe([[0.5], [0.0]])[1]
+
+
+def test_constraint_only_problems_expand_the_safe_set():
+    optimizer = make(1, 2, reward=False, length_scales=0.2)
+    for x in (0.4, 0.5, 0.6):
+        optimizer.tell([x], [1.0, 1.5])
+    first = optimizer.state().safe_share['box']
+    for _ in range(6):
+        p = optimizer.ask()
+        assert p.role == 'expander'
+        optimizer.tell(p.point, [1.0, 1.5])
+    assert optimizer.state().safe_share['box'] > first
+    assert optimizer.best().values == (1.0, 1.5)
+
+
+def test_outputs_may_have_their_own_kernels():
+    kernels = (Kernel('rbf', (0.5,)), Kernel('matern32', (0.1,), 2.0), Kernel('rbf', (0.5,)))
+    optimizer = make(1, 2, output_kernels=kernels)
+    start, h = problem(optimizer, 4)
+    assert len(list(loop(optimizer, h, start, 5))) == 5
+    band = optimizer.predict([[0.9]])
+    assert band.sigma[0, 0] == band.sigma[2, 0] != band.sigma[1, 0]
+    A, Y = optimizer.samples
+    for i, k in enumerate(kernels):
+        K = k(A, A) + optimizer.settings.lam * np.eye(len(A))
+        mean = k(np.array([[0.9]]), A) @ np.linalg.solve(K, Y[:, i])
+        assert band.mu[i, 0] == pytest.approx(mean[0], abs=1e-9)
+
+
+def test_predict_agrees_with_the_bands_on_the_candidates():
+    optimizer = make(2)
+    start, h = problem(optimizer, 6)
+    for _ in loop(optimizer, h, start, 5):
+        pass
+    optimizer.ask()
+    band = optimizer.predict(optimizer._X)
+    np.testing.assert_allclose(band.mu, optimizer._band.mu, atol=1e-9)
+    # The running intersection may only be tighter than the band of this iteration.
+    assert np.all(optimizer._band.low >= band.low - 1e-9)
+    assert np.all(optimizer._band.up <= band.up + 1e-9)
+    assert np.all(optimizer._S[optimizer.safe(optimizer._X)])
+    assert optimizer.hull_vertices().shape[1] == 2
+    assert len(optimizer.hull_vertices(enlarged=True)) >= 3
+
+
+def test_best_ignores_unsafe_samples():
+    optimizer = make(1)
+    assert optimizer.best() is None
+    optimizer.tell([0.1], [5.0, -0.1])
+    assert optimizer.best() is None
+    optimizer.tell([0.2], [1.0, 0.1])
+    optimizer.tell([0.3], [2.0, 0.0])
+    assert (optimizer.best().index, optimizer.best().values) == (2, (2.0, 0.0))
+
+
+def test_a_safe_set_of_starts_alone_is_said_in_words():
+    optimizer = make(1, kind='SafeOpt', noise_bound=1e-3, tolerance=2.0, length_scales=0.05)
+    optimizer.tell([0.5], [0.0, 0.0])
+    said = optimizer.ask()
+    assert (said.code, 'no candidate besides the starts' in said.reason) == (SAFE_SET_EMPTY, True)
+
+
+def test_nothing_uncertain_is_said_in_words():
+    optimizer = make(1, kind='SafeOpt', tolerance=100.0)
+    optimizer.tell([0.5], [1.0, 1.0])
+    said = optimizer.ask()
+    assert said.code == NOTHING_UNCERTAIN
+    assert 'tolerance = 100' in said.reason
+
+
+def test_a_norm_that_grew_is_said_in_words():
+    optimizer = make(1, tolerance=3.0, length_scales=0.1, noise_bound=1e-3)
+    optimizer.tell([0.5], [0.1, 0.1])
+    optimizer.state()
+    optimizer.tell([0.51], [40.0, -40.0])
+    said = optimizer.ask()
+    assert isinstance(said, NothingToPropose) or said.B[1] > 10
+    if isinstance(said, NothingToPropose):
+        assert said.code == NORM_GREW
+
+
+def test_no_start_and_an_unsafe_start_are_errors():
+    with pytest.raises(ValueError, match='safe start: no sample'):
+        make(1).ask()
+    optimizer = make(1)
+    optimizer.tell([0.5], [1.0, -0.25])
+    with pytest.raises(ValueError, match=r'safe start: none of the 1 .*-0.25'):
+        optimizer.ask()
+
+
+@pytest.mark.parametrize(('point', 'values', 'message'), [
+    ([0.5, 0.5], [1, 1], 'dimension is 1'),
+    ([1.5], [1, 1], r'point is \[1.5\]'),
+    ([np.nan], [1, 1], r'point is \[nan\]'),
+    ([0.5], [1], 'give 2'),
+    ([0.5], [1, np.inf], 'finite'),
+])
+def test_bad_samples_are_refused_and_leave_no_trace(point, values, message):
+    optimizer = make(1)
+    with pytest.raises(ValueError, match=message):
+        optimizer.tell(point, values)
+    assert len(optimizer.samples[0]) == 0
+
+
+@pytest.mark.parametrize('B', [0.0, -1.0, np.nan, [1.0, np.inf]])
+def test_safeopt_refuses_an_impossible_norm(B):
+    with pytest.raises(ValueError, match='B is'):
+        SafeOpt(Settings(), B)
+
+
+def test_six_dimensions_run():
+    optimizer = make(6, candidates=2000, length_scales=0.7)
+    start, h = problem(optimizer, 8)
+    assert len(list(loop(optimizer, h, start, 12))) == 12
+
+
+def test_duplicated_samples_do_no_harm():
+    optimizer = make(2, noise_bound=0.0, lam=1e-6)
+    for _ in range(12):
+        optimizer.tell([0.4, 0.6], [0.5, 0.5])
+        optimizer.tell([0.4 + 1e-12, 0.6], [0.5, 0.5])
+    p = optimizer.ask()
+    assert np.all(np.isfinite(p.lower + p.upper + p.B))
