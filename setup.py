@@ -27,8 +27,8 @@ setup(
     install_requires=['numpy>=1.26', 'scipy>=1.11', 'pyyaml>=6', 'tqdm', 'rich', 'matplotlib'],
     extras_require={
         'train': ['torch==2.13.0', 'scikit-learn', 'distributed'],
-        'dashboard': ['nicegui'],
+        'dashboard': ['nicegui>=3'],
         'bench': ['torch==2.13.0', 'botorch', 'scikit-learn'],
-        'test': ['pytest', 'hypothesis', 'scikit-learn'],
+        'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3', 'selenium'],
     },
 )

@@ -3,12 +3,20 @@
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchDescription
-from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction, RegisterEventHandler
+from launch.actions import (
+    DeclareLaunchArgument,
+    EmitEvent,
+    ExecuteProcess,
+    LogInfo,
+    OpaqueFunction,
+    RegisterEventHandler,
+)
 from launch.event_handlers import OnProcessExit
 from launch.events import Shutdown
 from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
 
+from launch import LaunchDescription
 from pacsbo_ros.nodes import bringup
 
 
@@ -19,10 +27,21 @@ def processes(context):
     values = bringup.resolve({n: context.launch_configurations[n] for n in names})
     actions = []
     for process in bringup.processes(values, share):
+        if bringup.program(process) is None and process.optional:
+            actions.append(LogInfo(msg=f'{process.name} is not installed and is left out'))
+            continue
+        if not process.package:
+            actions.append(ExecuteProcess(cmd=[process.executable, *process.arguments],
+                                          name=process.name, output='screen'))
+            continue
+        # A text stays a text, even if it could be read as YAML.
+        parameters = {name: ParameterValue(value, value_type=str) if isinstance(value, str)
+                      else value for name, value in process.parameters.items()}
         node = Node(
             package=process.package, executable=process.executable, name=process.name,
             namespace=values['namespace'], output='screen', emulate_tty=True,
-            parameters=[str(bringup.parameter_file(values, share)), dict(process.parameters)],
+            arguments=list(process.arguments),
+            parameters=[str(bringup.parameter_file(values, share)), parameters],
             ros_arguments=['--log-level', values['log_level']])
         actions.append(node)
         if process.essential:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
+import shutil
 from typing import Any
 
 PACKAGE = 'pacsbo_ros'
@@ -105,8 +107,52 @@ def processes(values: Mapping[str, str], share: Path) -> list[Process]:
         Process('furuta_controller', 'furuta_controller',
                 parameters={'plant': values['plant'], 'speed': speed}),
         Process('pacsbo_optimizer', 'pacsbo_optimizer', parameters=optimizer),
+        Process('progress_markers', 'progress_markers', essential=False),
     ]
-    return table
+    return table + _views(values, share, optimizer)
+
+
+def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) -> list[Process]:
+    """Return what shows and records the run; the run goes on without any of it."""
+    def view(name: str, executable: str, package: str, *arguments: str, **parameters: Any):
+        return Process(name, executable, package, parameters, arguments, essential=False,
+                       optional=True)
+
+    config = share / 'config'
+    views = []
+    if values['dashboard'] == 'true':
+        views.append(view('dashboard', 'dashboard', PACKAGE))
+    if values['rviz'] == 'true':
+        views += [view('robot_state_publisher', 'robot_state_publisher', 'robot_state_publisher',
+                       robot_description=(config / 'furuta.urdf').read_text(encoding='utf-8')),
+                  view('rviz2', 'rviz2', 'rviz2', '-d', str(config / 'furuta.rviz'))]
+    if values['rqt'] == 'true':
+        views += [view('diagnostic_aggregator', 'aggregator_node', 'diagnostic_aggregator',
+                       '--ros-args', '--params-file', str(config / 'diagnostics.yaml')),
+                  view('rqt', 'rqt_gui', 'rqt_gui', '--perspective-file',
+                       str(config / 'furuta.perspective'))]
+    if values['record'] == 'true':
+        # The recorder has to know the folder, so it is chosen here.
+        folder = optimizer['resume'] or optimizer['run_dir'] or _path(
+            f'runs/{datetime.now():%Y%m%d-%H%M%S}')
+        if not optimizer['resume']:
+            optimizer['run_dir'] = folder
+        views.append(view('rosbag2', 'ros2', '', 'bag', 'record', '--all', '--output',
+                          f'{folder}/bag-{datetime.now():%Y%m%d-%H%M%S}'))
+    return views
+
+
+def program(process: Process) -> str | None:
+    """Return the path of a process's program; None where it is not installed."""
+    if not process.package:
+        return shutil.which(process.executable)
+    from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+    try:
+        prefix = Path(get_package_prefix(process.package))
+    except PackageNotFoundError:
+        return None
+    path = prefix / 'lib' / process.package / process.executable
+    return str(path) if path.exists() else None
 
 
 def parameter_file(values: Mapping[str, str], share: Path) -> Path:

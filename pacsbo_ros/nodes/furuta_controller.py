@@ -61,7 +61,7 @@ PARAMETERS = (
     Parameter('speed_limit', LIMITS.speed, 'Joint speed that ends an episode [rad/s].',
               0.1, 1000.0),
     Parameter('voltage_limit', LIMITS.voltage, 'Commands are clamped to this [V].', 0.1, 60.0),
-    Parameter('verdict_timeout', 0.07, "Oldest verdict of the monitor that counts [s].",
+    Parameter('verdict_timeout', 0.07, 'Oldest verdict of the monitor that counts [s].',
               0.01, 1.0),
     *(Parameter(name, getattr(PAPER_GAINS, name),
                 'Gain where no goal sets it, and for manual driving '

@@ -23,7 +23,7 @@ from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, GainMap, O
 from pacsbo_ros.nodes import progress, terminal
 from pacsbo_ros.nodes.parameters import StartError, declare
 from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, spin, steady_now
-from pacsbo_ros.nodes.tuning_parameters import PARAMETERS, make_problem, make_predictor
+from pacsbo_ros.nodes.tuning_parameters import PARAMETERS, make_predictor, make_problem
 from pacsbo_ros.tuning.journal import Journal, JournalError
 from pacsbo_ros.tuning.plots import write_plots
 from pacsbo_ros.tuning.run_folder import RunFolder

@@ -7,6 +7,7 @@ gains. Ctrl-C ends everything in order: the optimiser first, then the others.
 """
 from __future__ import annotations
 
+from itertools import cycle
 import json
 import os
 from pathlib import Path
@@ -70,11 +71,13 @@ class Running:
         self._reader.join(timeout=2.0)
 
 
-def command(process: bringup.Process, values: dict[str, str], prefix: Path,
+def command(process: bringup.Process, program: str, values: dict[str, str],
             share: Path) -> list[str]:
     """Return the command line of a process."""
-    words = [str(prefix / 'lib' / process.package / process.executable), *process.arguments,
-             '--ros-args', '-r', f'__node:={process.name}',
+    words = [program, *process.arguments]
+    if not process.package:
+        return words
+    words = [*words, '--ros-args', '-r', f'__node:={process.name}',
              '--params-file', str(bringup.parameter_file(values, share))]
     for name, value in process.parameters.items():
         words += ['-p', f'{name}:={json.dumps(value)}']
@@ -104,8 +107,9 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     prefix = Path(get_package_prefix(bringup.PACKAGE))
     share = prefix / 'share' / bringup.PACKAGE
-    table = bringup.processes(values, share)
-    width = max(len(p.name) for p in table)
+    table = [(process, program) for process in bringup.processes(values, share)
+             if (program := _found(process))]
+    width = max(len(p.name) for p, _ in table)
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -114,8 +118,8 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.setdefault('RCUTILS_CONSOLE_OUTPUT_FORMAT', '{severity} {message}')
     running: list[Running] = []
     try:
-        for process, colour in zip(table, COLOURS, strict=False):
-            running.append(Running(process, command(process, values, prefix, share), colour,
+        for (process, program), colour in zip(table, cycle(COLOURS)):
+            running.append(Running(process, command(process, program, values, share), colour,
                                    width))
         return _watch(running, stop)
     finally:
@@ -128,6 +132,17 @@ def main(arguments: list[str] | None = None) -> int:
             item.ask_to_end()
         for item in running:
             item.end()
+
+
+def _found(process: bringup.Process) -> str | None:
+    """Return a process's program; warn where an optional one is not installed."""
+    program = bringup.program(process)
+    if program is None and process.optional:
+        print(f'{process.name} is not installed and is left out', flush=True)
+        return None
+    if program is None:
+        raise SystemExit(f'error: {process.executable} is not installed; run make setup')
+    return program
 
 
 def _watch(running: list[Running], stop: threading.Event) -> int:

@@ -1,0 +1,213 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Serve the live page: show the graph in a browser, and pass its buttons on as service calls.
+
+The node spins in a thread of its own and only ever hands snapshots to the web server in the main
+thread; nothing that a browser does can hold it up, and it holds up nobody else in the graph.
+"""
+from __future__ import annotations
+
+from contextlib import suppress
+import math
+import os
+import socket
+import sys
+import threading
+
+from rcl_interfaces.srv import GetParameters
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
+
+from pacsbo_ros.furuta.outcome import Outcome
+from pacsbo_ros.msg import (
+    Candidate,
+    ControllerState,
+    EpisodeResult,
+    GainMap,
+    OptimizerState,
+    SafetyStatus,
+)
+from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
+from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, steady_now, steady_timer
+from pacsbo_ros.view.access import check_exposure
+from pacsbo_ros.view.live import Live
+from pacsbo_ros.view.plane import GainPlane
+from pacsbo_ros.view.words import STATES, gains_text
+
+SERVICES = ('pause', 'resume', 'approve', 'finish', 'stop', 'reset', 'arm')
+PATIENCE = 3.0  # s until an unanswered service call is reported
+PARAMETERS = (
+    Parameter('host', '127.0.0.1', 'Address to listen on; any other than this machine needs a '
+              'token.'),
+    Parameter('port', 8080, 'Port to listen on.', 1, 65535),
+    Parameter('token', '', 'What a page must present before its buttons work; STOP always does.'),
+    Parameter('rate', 20.0, 'How often an open page moves its pendulum [Hz].', 1.0, 20.0),
+)
+NO_NICEGUI = ('the live page needs NiceGUI: pip install "pacsbo_ros[dashboard]" (or pip install '
+              'nicegui)')
+
+
+class Dashboard(Node):
+    """Feed a Live from the graph and call the graph's services."""
+
+    def __init__(self, live: Live, **options) -> None:
+        """Declare, check the exposure, listen."""
+        super().__init__('dashboard', **options)
+        self.p = declare(self, PARAMETERS)
+        try:
+            check_exposure(self.p.host, self.p.token)
+        except ValueError as error:
+            raise StartError(error) from error
+        self._live = live
+        self._asked: dict[int, tuple[str, float]] = {}  # open calls: their name and when
+        self._asked_lock = threading.Lock()
+        self._state = -1
+        for kind, topic, callback, qos in (
+                (SafetyStatus, 'safety_status', live.see_safety, HEARTBEAT),
+                (ControllerState, 'controller_state', live.see_controller, HEARTBEAT),
+                (Candidate, 'candidate', live.see_candidate, LATCHED),
+                (SafetyStatus, 'safety_event', self._on_safety_event, EVENTS),
+                (OptimizerState, 'optimizer_state', self._on_state, LATCHED),
+                (GainMap, 'gain_map', self._on_map, LATCHED),
+                (EpisodeResult, 'episode_result', self._on_result, EVENTS)):
+            self.create_subscription(kind, topic, callback, qos)
+        self._buttons = {name: self.create_client(Trigger, name) for name in SERVICES}
+        self._limits = self.create_client(GetParameters, 'furuta_controller/get_parameters')
+        steady_timer(self, 1.0, self._look_after)
+
+    # From the graph to the page.
+
+    def _on_safety_event(self, message: SafetyStatus) -> None:
+        level = ('info', 'good', 'bad')[message.state]
+        self._live.say(f'safety monitor: {message.reason}', level)
+
+    def _on_state(self, message: OptimizerState) -> None:
+        self._live.see_optimizer(message)
+        if message.state != self._state:
+            self._state = message.state
+            title, level = STATES[message.state]
+            if level != 'info' and message.state != OptimizerState.RUNNING:
+                self._live.say(f'{title.lower()}: {message.reason}', level)
+
+    def _on_map(self, message: GainMap) -> None:
+        try:
+            self._live.see_plane(GainPlane.from_message(message))
+        except ValueError as error:
+            self.get_logger().warning(f'gain map not shown: {error}')
+
+    def _on_result(self, message: EpisodeResult) -> None:
+        safe = message.is_datum and min(message.constraints, default=-1.0) >= 0
+        what = (f'reward {message.reward:.4f}, max α {math.degrees(message.max_alpha):.1f}°'
+                if message.is_datum else message.reason)
+        self._live.say(
+            f'episode {message.iteration} {gains_text(message.gains)} '
+            f'{Outcome(message.outcome).name.lower().replace("_", " ")}: {what}',
+            'good' if safe else 'bad' if message.is_datum else 'warn')
+
+    # From the page to the graph, called in the web server's thread.
+
+    def press(self, name: str) -> None:
+        """Call a service and return at once; the answer becomes an event."""
+        self.get_logger().info(f'{name} pressed on the page')
+        client = self._buttons[name]
+        if not client.service_is_ready():
+            self._live.say(f'{name}: nobody offers this service now' + (
+                '; without the safety monitor the motor gets zero volts' if name == 'stop'
+                else ''), 'bad')
+            return
+        future = client.call_async(Trigger.Request())
+        with self._asked_lock:
+            self._asked[id(future)] = (name, steady_now())
+        future.add_done_callback(lambda done: self._answered(name, done))
+
+    def _answered(self, name: str, future) -> None:
+        with self._asked_lock:
+            self._asked.pop(id(future), None)
+        if future.exception() is not None or future.cancelled():
+            self._live.say(f'{name}: {future.exception()}', 'bad')
+            return
+        answer = future.result()
+        self._live.say(f'{name}: {answer.message}', 'info' if answer.success else 'warn')
+
+    def _look_after(self) -> None:
+        """Report calls that nobody answered, and learn the limit of alpha."""
+        now = steady_now()
+        with self._asked_lock:
+            late = [(key, name) for key, (name, since) in self._asked.items()
+                    if now - since > PATIENCE]
+            for key, _ in late:
+                del self._asked[key]
+        for _, name in late:
+            self._live.say(f'{name}: no answer within {PATIENCE:g} s', 'bad')
+        if not math.isfinite(self._live.snapshot.alpha_limit) and self._limits.service_is_ready():
+            self._limits.call_async(GetParameters.Request(names=['alpha_limit'])
+                                    ).add_done_callback(self._on_limit)
+
+    def _on_limit(self, future) -> None:
+        answer = future.result()
+        if answer is not None and answer.values:
+            self._live.see_limit(answer.values[0].double_value)
+
+    def log_refusal(self, text: str) -> None:
+        """Log what the web server refused, for the operator and on the page."""
+        self.get_logger().warning(text)
+        self._live.say(text, 'warn')
+
+
+def _check_port(host: str, port: int) -> None:
+    """Say plainly that an address cannot be used, before the web server does it at length."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family[0], socket.SOCK_STREAM) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(family[4])
+    except OSError as error:
+        raise StartError(f'host {host}, port {port}: {error.strerror}; set the parameters host '
+                         'and port to a free address') from error
+
+
+def main() -> int:
+    """Run the web server here and the node in a thread."""
+    # The web server owns the signals: it ends first, then the node.
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    executor = SingleThreadedExecutor()
+    live = Live()
+    node = None
+    try:
+        node = Dashboard(live)
+        _check_port(node.p.host, node.p.port)
+        try:
+            from pacsbo_ros.view.page import serve
+        except ImportError as error:
+            raise StartError(NO_NICEGUI if error.name == 'nicegui' else error) from error
+        # A page may be slow, the pendulum's loop may not: give way to it.
+        os.nice(5)
+        executor.add_node(node)
+        thread = threading.Thread(target=_spin, args=(executor,), name='ros', daemon=True)
+        thread.start()
+        node.get_logger().info(f'the live page is at http://{node.p.host}:{node.p.port}/')
+        serve(live, node.press, node.p.host, node.p.port, node.p.token, node.p.rate,
+              node.log_refusal)
+    except StartError as error:
+        print(f'error: {error}', file=sys.stderr, flush=True)
+        return 2
+    except KeyboardInterrupt:
+        pass
+    finally:
+        executor.shutdown(timeout_sec=2.0)
+        if node is not None:
+            node.destroy_node()
+        rclpy.try_shutdown()
+    return 0
+
+
+def _spin(executor: SingleThreadedExecutor) -> None:
+    with suppress(ExternalShutdownException):
+        executor.spin()
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

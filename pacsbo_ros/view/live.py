@@ -1,0 +1,127 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+What the live page knows of the graph: written by the ROS thread, read by every open page.
+
+A reader takes one reference to an immutable Snapshot and never waits for a writer. The messages
+in it are the newest of their topics, untouched; None until the first one has come.
+"""
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+import math
+import threading
+import time
+from typing import Any, NamedTuple
+
+from pacsbo_ros.view.palette import SILENT
+from pacsbo_ros.view.plane import GainPlane
+
+SILENCE = 0.5  # s without a verdict after which the monitor counts as silent
+EVENTS_KEPT = 200
+
+
+class Event(NamedTuple):
+    """One line of the log."""
+
+    number: int
+    time: str  # hh:mm:ss
+    level: str  # info, good, warn or bad
+    text: str
+
+
+class Told(NamedTuple):
+    """One told episode of the history."""
+
+    reward: float
+    max_alpha: float  # rad, NaN if unknown
+    safe: bool
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Hold everything a page shows, at one moment."""
+
+    safety: Any = None  # SafetyStatus
+    safety_seen: float = -math.inf  # steady clock [s]
+    controller: Any = None  # ControllerState
+    optimizer: Any = None  # OptimizerState
+    candidate: Any = None  # Candidate
+    plane: GainPlane | None = None
+    told: dict[int, Told] = field(default_factory=dict)  # by iteration, never changed in place
+    alpha_limit: float = math.nan  # rad, the controller's constraint
+    angles: tuple[float, float] = (0.0, 0.0)  # theta, alpha, the newest finite ones
+
+    def verdict(self, now: float) -> int:
+        """Return the monitor's state, or SILENT."""
+        return self.safety.state if now - self.safety_seen < SILENCE else SILENT
+
+
+class Live:
+    """Keep the newest snapshot and the last events."""
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self.snapshot = Snapshot()
+        self._lock = threading.Lock()
+        self._events: deque[Event] = deque(maxlen=EVENTS_KEPT)
+        self._count = 0
+
+    def say(self, text: str, level: str = 'info') -> None:
+        """Add a line to the log; any thread may."""
+        with self._lock:
+            self._count += 1
+            self._events.append(Event(self._count, datetime.now().strftime('%H:%M:%S'), level,
+                                      text))
+
+    def events(self, after: int = 0) -> list[Event]:
+        """Return the events that came after a number."""
+        with self._lock:
+            return [event for event in self._events if event.number > after]
+
+    # Messages, all in the ROS thread.
+
+    def see_safety(self, message: Any) -> None:
+        """Take in a verdict of the monitor."""
+        angles = self.snapshot.angles
+        if math.isfinite(message.theta) and math.isfinite(message.alpha):
+            angles = (message.theta, message.alpha)
+        self._update(safety=message, safety_seen=time.monotonic(), angles=angles)
+
+    def see_controller(self, message: Any) -> None:
+        """Take in a heartbeat of the controller."""
+        self._update(controller=message)
+
+    def see_candidate(self, message: Any) -> None:
+        """Take in a new candidate."""
+        self._update(candidate=message)
+
+    def see_limit(self, alpha_limit: float) -> None:
+        """Take in the controller's limit on alpha."""
+        self._update(alpha_limit=alpha_limit)
+
+    def see_optimizer(self, message: Any) -> None:
+        """Take in the progress of the run; another run's history is forgotten."""
+        old = self.snapshot.optimizer
+        if old is None or old.run_id != message.run_id:
+            self._update(plane=None, told={})
+        if message.iteration:
+            self._tell([(message.iteration, Told(message.reward, message.max_alpha,
+                                                 message.margin >= 0))])
+        self._update(optimizer=message)
+
+    def see_plane(self, plane: GainPlane) -> None:
+        """Take in a map; it also tells of episodes from before this page was opened."""
+        known = self.snapshot.told
+        self._tell((i, known.get(i, Told(float(reward), math.nan, bool(safe))))
+                   for i, (reward, safe) in enumerate(
+                       zip(plane.sample_reward, plane.sample_safe, strict=True), start=1))
+        self._update(plane=plane)
+
+    def _tell(self, items: Iterable[tuple[int, Told]]) -> None:
+        self._update(told=dict(sorted({**self.snapshot.told, **dict(items)}.items())))
+
+    def _update(self, **changes: Any) -> None:
+        self.snapshot = replace(self.snapshot, **changes)

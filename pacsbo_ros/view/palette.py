@@ -1,0 +1,36 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The colours that rviz, the live page, the plots and the report share."""
+from __future__ import annotations
+
+from bisect import bisect_right
+
+SAFE, UNSAFE = '#2aa198', '#e5484d'
+BEST, CANDIDATE, BOUNDARY = '#f2b01e', '#9b6dff', '#0b3d3a'
+HULL, ENLARGED = '#1c6dd0', '#6aa9f4'
+IDLE, MUTED = '#8b98a5', '#5b6772'
+DOMAINS = (HULL, ENLARGED, '#e07b39')  # hull, enlarged, box
+
+# Lower bound of the tightest constraint, from surely unsafe to surely safe; 0 is the pale middle.
+MARGIN_STOPS = ('#7a1f2b', '#d4674d', '#f3ead9', '#57b5a5', '#0d5f58')
+MARGIN_SPAN = 1.0  # the colours saturate at minus and plus this
+
+# What the safety monitor says, by the codes of SafetyStatus; the last one is silence.
+VERDICT_COLOURS = (IDLE, SAFE, UNSAFE, MUTED)
+VERDICT_WORDS = ('disarmed', 'armed', 'STOPPED', 'no verdict')
+SILENT = 3
+
+
+def rgb(colour: str) -> tuple[float, float, float]:
+    """Return a #rrggbb colour as three numbers in [0, 1]."""
+    red, green, blue = (int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5))
+    return red, green, blue
+
+
+def margin_rgb(margin: float) -> tuple[float, float, float]:
+    """Return the colour of a constraint margin, by linear interpolation between the stops."""
+    share = (min(max(margin / MARGIN_SPAN, -1.0), 1.0) + 1.0) / 2.0 * (len(MARGIN_STOPS) - 1)
+    left = min(bisect_right(range(len(MARGIN_STOPS)), share) - 1, len(MARGIN_STOPS) - 2)
+    part = share - left
+    low, high = rgb(MARGIN_STOPS[left]), rgb(MARGIN_STOPS[left + 1])
+    red, green, blue = (a + part * (b - a) for a, b in zip(low, high, strict=True))
+    return red, green, blue
