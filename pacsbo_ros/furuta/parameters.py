@@ -50,7 +50,7 @@ class Parameters:
     arm_damping: float = 2.7e-4
     pendulum_damping: float = 5e-5
     coulomb_torque: float = 0.0
-    coulomb_speed: float = 0.4
+    coulomb_speed: float = 0.5
     gravity: float = 9.81
 
     def __post_init__(self) -> None:

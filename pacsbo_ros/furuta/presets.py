@@ -14,8 +14,8 @@ IDEAL = Plant(voltage_limit=18.0)
 # Qube-Servo 2. Arm inertia (divisor 6 where sources have 12 or 3), Coulomb torque, Coulomb speed
 # and delay were fitted to twenty trials on one real device (data/qube_trials.csv).
 CALIBRATED = Plant(
-    parameters=Parameters(arm_inertia=0.095 * 0.085 ** 2 / 6, coulomb_torque=8e-4,
-                          coulomb_speed=0.4),
+    parameters=Parameters(arm_inertia=0.095 * 0.085 ** 2 / 6, coulomb_torque=9e-4,
+                          coulomb_speed=0.5),
     encoder_counts=2048,
     velocity_filter=50.0,
     delay=1,
@@ -27,7 +27,7 @@ CALIBRATED = Plant(
 # because no trials of a Qube-Servo 3 were at hand.
 QUBE3 = replace(CALIBRATED, voltage_limit=15.0, parameters=Parameters(
     arm_inertia=0.095 * 0.085 ** 2 / 3, resistance=7.5, torque_constant=0.0422,
-    back_emf=0.0422, arm_damping=1e-3, coulomb_torque=8e-4, coulomb_speed=0.4))
+    back_emf=0.0422, arm_damping=1e-3, coulomb_torque=9e-4, coulomb_speed=0.5))
 
 PRESETS = {'ideal': IDEAL, 'calibrated': CALIBRATED, 'qube3': QUBE3}
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pacsbo_ros.furuta.presets import CALIBRATED, IDEAL
-from pacsbo_ros.furuta.trials import CYCLING, compare, load_trials, main
+from pacsbo_ros.furuta.trials import CYCLING, agreement_of_sets, compare, load_trials, main
 
 
 def test_the_trials_come_with_the_package():
@@ -20,6 +20,10 @@ def test_the_calibrated_plant_agrees_with_at_least_eighteen_trials():
     assert comparison.mean_absolute_error < 0.08
 
 
+def test_the_agreement_holds_for_fresh_starts_in_the_median_set():
+    assert np.median(agreement_of_sets(CALIBRATED)) >= 18
+
+
 def test_the_ideal_plant_misses_every_limit_cycle():
     comparison = compare(IDEAL, repeats=20)
     cycling = np.array([trial.max_abs_alpha > CYCLING for trial in comparison.trials])
@@ -32,5 +36,6 @@ def test_the_report_says_that_four_numbers_were_fitted(capsys):
     report = ' '.join(capsys.readouterr().out.split())
     assert 'Four numbers of the calibrated plant were fitted' in report
     assert 'calibrated: ' in report
+    assert 'fresh sets of 20 repeats' in report
     assert 'ideal: 13 of 20 trials agree' in report
     assert report.count('mean absolute error of max|alpha|') == 2
