@@ -7,6 +7,7 @@ fresh and good. One timer does everything at 200 Hz: read, decide, write, report
 """
 from __future__ import annotations
 
+from array import array
 import dataclasses
 import math
 
@@ -44,6 +45,7 @@ GAIN_RANGES = {'k_theta': (-10.0, 0.0), 'k_alpha': (0.0, 100.0),
                'k_theta_dot': (-5.0, 0.0), 'k_alpha_dot': (0.0, 10.0)}
 LIMITS = Limits()
 SETTINGS = EpisodeSettings()
+LONGEST_TRACE = 2000  # samples of an episode that its result carries
 PARAMETERS = (
     Parameter('plant', 'simulated', 'What is driven.', choices=PLANTS),
     Parameter('preset', 'calibrated', 'Which simulated plant.', choices=PRESETS),
@@ -166,7 +168,7 @@ class FurutaController(Node):
             low, high = GAIN_RANGES[name]
             if not low <= value <= high:
                 raise Refusal(f'{name} is {value:.4g}, outside [{low:g}, {high:g}]')
-        settings = self._settings
+        settings = dataclasses.replace(self._settings, trace=True)
         if goal.duration != 0.0:
             settings = dataclasses.replace(settings, duration=goal.duration)
         return Episode(gains, self._limits, settings, goal.seed)
@@ -178,7 +180,7 @@ class FurutaController(Node):
         """Start the episode; the timer runs it and completes the future."""
         goal = handle.request
         try:
-            self._episode = self._prepare(goal)
+            episode = self._episode = self._prepare(goal)
         except (Refusal, ValueError) as error:  # the world changed since it was accepted
             handle.abort()
             return RunEpisode.Result(result=EpisodeResult(
@@ -193,7 +195,9 @@ class FurutaController(Node):
             handle.succeed()
         else:
             handle.abort()
-        return RunEpisode.Result(result=result)
+        return RunEpisode.Result(
+            result=result, alpha_limit=self._limits.alpha, theta_limit=self._limits.theta,
+            trace=_packed(episode.result().trace))
 
     def _begin(self, seed: int) -> None:
         self._samples_due = 0.0
@@ -364,6 +368,12 @@ class FurutaController(Node):
         self._safe_write()
         self._driver.close()
         super().destroy_node()
+
+
+def _packed(trace: np.ndarray) -> array:
+    """Return every n-th sample of a trace as the message wants it."""
+    stride = -(-len(trace) // LONGEST_TRACE) or 1
+    return array('f', trace[::stride].astype(np.float32).tobytes())
 
 
 def main() -> int:

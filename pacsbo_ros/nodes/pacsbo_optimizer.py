@@ -8,6 +8,7 @@ for other reasons is not, and the same candidate is tried again once the graph h
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 import threading
 
@@ -25,10 +26,12 @@ from pacsbo_ros.nodes.parameters import StartError, declare
 from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, spin, steady_now
 from pacsbo_ros.nodes.tuning_parameters import PARAMETERS, make_predictor, make_problem
 from pacsbo_ros.tuning.journal import Journal, JournalError
-from pacsbo_ros.tuning.plots import write_plots
+from pacsbo_ros.tuning.keepsakes import Keepsakes
+from pacsbo_ros.tuning.report import write_report
 from pacsbo_ros.tuning.run_folder import RunFolder
 from pacsbo_ros.tuning.trial import START, VERIFICATION, Measured, Trial
 from pacsbo_ros.tuning.tuning import Tuning
+from pacsbo_ros.view.plane import GainPlane
 
 RETRY = 0.2  # s between looks at a controller that is not ready
 
@@ -65,6 +68,7 @@ class PacsboOptimizer(Node):
         self.exit_code = 1
         self.done = Future()
         self._scaling = Scaling()
+        self._keepsakes = Keepsakes(self.folder.path)
         self._names = problem.box.names
         self._outcomes = [0] * 10
         for told in self.tuning.told:
@@ -179,6 +183,7 @@ class PacsboOptimizer(Node):
                 goal.run_id, goal.iteration, list(goal.gains)):
             self.get_logger().error('a result belongs to another goal and is not used')
             return None
+        self._keep(self._keepsakes.keep_trace, trial.iteration, progress.trace(answer.result))
         return result
 
     def _await(self, future, limit: float = math.inf):
@@ -206,6 +211,15 @@ class PacsboOptimizer(Node):
         picture = progress.gain_map(self, self.folder.run_id, self.tuning, self._scaling)
         if picture is not None:
             self._maps.publish(picture)
+            self._keep(self._keepsakes.keep_plane, GainPlane.from_message(picture))
+        self._keep(self._keepsakes.keep_progress, progress.known(self._published))
+
+    def _keep(self, save: Callable[..., None], *items) -> None:
+        """Keep something for the report; a run does not end because that failed."""
+        try:
+            save(*items)
+        except OSError as error:
+            self.get_logger().warning(f'not kept for the report: {error}')
 
     def _close_run(self) -> None:
         """Write the best gains if they were verified; say how the run ended."""
@@ -218,7 +232,7 @@ class PacsboOptimizer(Node):
             self.folder.write_best_gains(self._names, best, verified)
             self.exit_code = 0
             self._say(OptimizerState.FINISHED, tuning.reason)
-        write_plots(self.folder.path, tuning)
+        self._keep(write_report, self.folder.path)
         terminal.print_summary(self.folder, tuning, self._outcomes)
 
     # Waiting.
@@ -274,8 +288,9 @@ class PacsboOptimizer(Node):
         if state == OptimizerState.WAITING and reason != self._reason:
             self.get_logger().warning(reason)
         self._state, self._reason = state, reason
-        self._states.publish(progress.state(self, self.folder.run_id, self.tuning, state, reason,
-                                            trial, self._outcomes, self._scaling))
+        self._published = progress.state(self, self.folder.run_id, self.tuning, state, reason,
+                                         trial, self._outcomes, self._scaling)
+        self._states.publish(self._published)
 
     def destroy_node(self) -> None:
         """Stop the worker before the node goes."""

@@ -7,8 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from rclpy.node import Node
 
+from pacsbo_ros.action import RunEpisode
+from pacsbo_ros.furuta.episode import TRACE_COLUMNS
 from pacsbo_ros.furuta.scaling import Scaling
 from pacsbo_ros.msg import Candidate, GainMap, OptimizerState
+from pacsbo_ros.tuning.keepsakes import Progress
+from pacsbo_ros.tuning.trace import Trace
 from pacsbo_ros.tuning.trial import Trial
 from pacsbo_ros.tuning.tuning import Tuning
 
@@ -90,3 +94,15 @@ def gain_map(node: Node, run_id: str, tuning: Tuning, scaling: Scaling) -> GainM
         sample_reward=[t.measured.reward for t in tuning.told],
         sample_outcome=[t.measured.outcome for t in tuning.told],
         sample_safe=[t.measured.safe for t in tuning.told])
+
+
+def trace(result: RunEpisode.Result) -> Trace:
+    """Return the movement that the controller reported."""
+    samples = np.asarray(result.trace, float).reshape(-1, len(TRACE_COLUMNS))
+    return Trace(samples, result.alpha_limit, result.theta_limit)
+
+
+def known(message: OptimizerState) -> Progress:
+    """Return the norm bounds and safe shares of a state."""
+    return Progress(message.iteration, tuple(message.domains), tuple(message.functions),
+                    tuple(message.norm_bound), tuple(message.safe_share))

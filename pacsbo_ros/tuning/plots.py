@@ -1,80 +1,168 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
-"""The pictures that a run leaves in its folder."""
+"""The pictures of a run, as matplotlib figures."""
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pacsbo_ros.tuning.tuning import Tuning
+from pacsbo_ros.tuning.run_data import RunData
+from pacsbo_ros.tuning.trial import VERIFICATION
+from pacsbo_ros.view import palette
+from pacsbo_ros.view.plane import GainPlane, label
 
-SAFE, UNSAFE, BEST = '#2a7f62', '#c0392b', '#1f4e9c'
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, FAINT, GRID = '#1f2933', '#66727f', '#e4e9ee'
+STYLE = {
+    'font.family': 'DejaVu Sans', 'font.size': 9.5, 'axes.edgecolor': '#b8c2cc',
+    'axes.labelcolor': FAINT, 'axes.titlecolor': INK, 'axes.titlesize': 10.5,
+    'axes.titleweight': 'bold', 'axes.titlelocation': 'left', 'axes.linewidth': 0.8,
+    'xtick.color': FAINT, 'ytick.color': FAINT, 'axes.spines.top': False,
+    'axes.spines.right': False, 'axes.grid': True, 'grid.color': GRID, 'grid.linewidth': 0.8,
+    'axes.axisbelow': True, 'legend.frameon': False, 'legend.fontsize': 8.5,
+    'svg.fonttype': 'path', 'svg.hashsalt': 'pacsbo_ros'}
 
 
-def write_plots(folder: Path, tuning: Tuning) -> list[Path]:
-    """Draw the history and, with two or more gains, the gain plane; return the files."""
-    if not tuning.told:
-        return []
-    import matplotlib
-    matplotlib.use('Agg')
-    files = [folder / 'history.png']
-    _history(tuning).savefig(files[0], dpi=130)
-    if tuning.problem.box.dimension >= 2 and tuning.best and tuning.model:
-        files.append(folder / 'gain_plane.png')
-        _plane(tuning).savefig(files[1], dpi=130)
-    return files
+def _figure(width: float, height: float) -> Figure:
+    from matplotlib.figure import Figure
+    return Figure(figsize=(width, height), layout='constrained')
 
 
-def _history(tuning: Tuning):
+def history(run: RunData) -> Figure:
     """Draw reward and largest angle over the episodes."""
-    from matplotlib.figure import Figure
-    episodes = np.array([t.trial.iteration for t in tuning.told])
-    reward = np.array([t.measured.reward for t in tuning.told])
-    angle = np.degrees([t.measured.max_alpha for t in tuning.told])
-    safe = np.array([t.measured.safe for t in tuning.told])
-    best = np.maximum.accumulate(np.where(safe, reward, -np.inf))
-    figure = Figure(figsize=(8, 5.5), layout='constrained')
-    top, bottom = figure.subplots(2, sharex=True)
-    top.step(episodes, np.where(np.isfinite(best), best, np.nan), where='post', color=BEST,
-             label='best so far')
-    for mask, colour, label in ((safe, SAFE, 'safe'), (~safe, UNSAFE, 'unsafe')):
+    episodes = run.column(lambda t: t.trial.iteration)
+    reward = run.column(lambda t: t.measured.reward)
+    angle = np.degrees(run.column(lambda t: t.measured.max_alpha))
+    safe = run.column(lambda t: t.measured.safe).astype(bool)
+    checked = np.array([t.trial.role == VERIFICATION for t in run.told])
+    best = np.maximum.accumulate(np.where(safe & ~checked, reward, -np.inf))
+    figure = _figure(9.2, 3.1)
+    left, right = figure.subplots(1, 2)
+    known = np.isfinite(best)
+    left.step(episodes[known], best[known], where='post', color=palette.BEST, lw=2,
+              label='best so far')
+    for mask, paint, marker, name in ((safe & ~checked, palette.SAFE, 'o', 'safe'),
+                                      (safe & checked, palette.SAFE, 'D', 'verification'),
+                                      (~safe, palette.UNSAFE, 'X', 'unsafe')):
         if mask.any():
-            top.plot(episodes[mask], reward[mask], 'o', ms=5, color=colour, label=label)
-            bottom.plot(episodes[mask], angle[mask], 'o', ms=5, color=colour)
-    top.set_ylabel('reward')
-    top.legend(loc='lower right', frameon=False)
-    bottom.set(xlabel='episode', ylabel='max |α|  [°]', ylim=(0, None))
-    for axes in (top, bottom):
-        axes.spines[['top', 'right']].set_visible(False)
-        axes.grid(alpha=0.25)
+            for axes, values in ((left, reward), (right, angle)):
+                axes.plot(episodes[mask], values[mask], marker, ms=6, color=paint, mec='white',
+                          mew=0.7, label=name)
+    left.set(title='Reward', xlabel='episode')
+    limit = np.degrees(run.alpha_limit)
+    if np.isfinite(limit):
+        right.axhline(limit, color=palette.UNSAFE, ls='--', lw=1.3, label='limit')
+    right.set(title='Largest pendulum angle [°]', xlabel='episode')
+    right.set_ylim(0, None)
+    left.legend(loc='lower right')
+    right.legend(loc='lower right')
     return figure
 
 
-def _plane(tuning: Tuning):
-    """Draw predicted reward, safe set and samples over the first two gains."""
-    from matplotlib.figure import Figure
-    box, best = tuning.problem.box, tuning.best
-    axis = np.linspace(0, 1, 120)
-    points = np.tile(best.trial.point, (len(axis) ** 2, 1))
-    points[:, 0], points[:, 1] = np.tile(axis, len(axis)), np.repeat(axis, len(axis))
-    band = tuning.optimizer.predict(points)
-    shape = (len(axis), len(axis))
-    x, y = (low + (high - low) * axis for low, high in
-            zip(box.lower[:2], box.upper[:2], strict=True))
-    margin = band.low[1:].min(axis=0).reshape(shape)
-    figure = Figure(figsize=(7, 5.5), layout='constrained')
+def norms(run: RunData) -> Figure:
+    """Draw the norm bounds B and the safe share over the episodes."""
+    functions, domains = run.progress[-1].functions, run.progress[-1].domains
+    items = [p for p in run.progress if (p.functions, p.domains) == (functions, domains)]
+    episodes = [p.iteration for p in items]
+    figure = _figure(9.2, 2.6)
+    axes = figure.subplots(1, len(functions) + 1)
+    for f, name in enumerate(functions):
+        for d, domain in enumerate(domains):
+            axes[f].plot(episodes, [p.norm_bound[f * len(domains) + d] for p in items],
+                         color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
+        axes[f].set(title=f'B of {name.replace("_", " ")}', xlabel='episode')
+        axes[f].set_ylim(0, None)
+    for d, domain in enumerate(domains):
+        axes[-1].plot(episodes, [100 * p.safe_share[d] for p in items],
+                      color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
+    axes[-1].set(title='Known to be safe [%]', xlabel='episode')
+    axes[-1].set_ylim(0, None)
+    axes[0].legend(loc='best')
+    return figure
+
+
+def plane(item: GainPlane) -> Figure:
+    """Draw the gain plane with everything on it."""
+    figure = _figure(7.2, 5.0)
     axes = figure.subplots()
-    mesh = axes.pcolormesh(x, y, margin, cmap='RdYlGn', vmin=-1, vmax=1, shading='gouraud')
-    figure.colorbar(mesh, label='lower bound of the constraints (scaled)')
-    if (margin >= 0).any() and (margin < 0).any():
-        axes.contour(x, y, margin, levels=[0.0], colors='black', linewidths=1.5)
-    gains = np.array([t.trial.gains for t in tuning.told])
-    safe = np.array([t.measured.safe for t in tuning.told])
-    axes.plot(*gains[safe, :2].T, 'o', ms=5, color=SAFE, mec='white', label='safe')
-    if (~safe).any():
-        axes.plot(*gains[~safe, :2].T, 'X', ms=8, color=UNSAFE, mec='white', label='unsafe')
-    axes.plot(*best.trial.gains[:2], '*', ms=17, color=BEST, mec='white', label='best')
-    axes.set(xlabel=f'{box.names[0]}  [V/rad]', ylabel=f'{box.names[1]}  [V/rad]',
-             xlim=(box.lower[0], box.upper[0]), ylim=(box.lower[1], box.upper[1]))
-    axes.legend(loc='upper right', framealpha=0.9)
+    mesh = _draw_plane(axes, item, 1.0)
+    bar = figure.colorbar(mesh, ax=axes, pad=0.02, aspect=28)
+    bar.set_label('lower bound of the tightest constraint (0 or more is safe)')
+    bar.outline.set_visible(False)
+    axes.set(xlabel=_math(item.names[0]), ylabel=_math(item.names[1]))
+    axes.legend(loc='upper center', bbox_to_anchor=(0.5, 1.09), ncols=7, handletextpad=0.4,
+                columnspacing=1.2)
     return figure
+
+
+def growth(planes: tuple[GainPlane, ...]) -> Figure:
+    """Draw how the safe set grew, stage by stage."""
+    figure = _figure(9.2, 2.6)
+    for axes, item in zip(figure.subplots(1, len(planes), sharey=True, squeeze=False)[0], planes,
+                          strict=True):
+        _draw_plane(axes, item, 0.55)
+        axes.set_title(f'after {item.iteration}: {100 * item.safe_share:.0f} % safe')
+    return figure
+
+
+def traces(run: RunData) -> Figure:
+    """Draw the movement of the chosen episodes."""
+    rows = (('alpha', 'pendulum α [°]', np.degrees), ('theta', 'arm θ [°]', np.degrees),
+            ('volts', 'motor [V]', np.asarray))
+    figure = _figure(9.2, 4.9)
+    grid = figure.subplots(len(rows), len(run.traces), sharex=True, sharey='row', squeeze=False)
+    for column, (why, (told, trace)) in enumerate(run.traces.items()):
+        time = trace.column('time')
+        paint = palette.SAFE if told.measured.safe else palette.UNSAFE
+        for row, (name, title, convert) in enumerate(rows):
+            axes = grid[row, column]
+            axes.plot(time, convert(trace.column(name)), color=paint, lw=1.1)
+            limit = {'alpha': trace.alpha_limit, 'theta': trace.theta_limit}.get(name)
+            near = limit and any(np.abs(t.column(name)).max() > 0.4 * limit
+                                 for _, t in run.traces.values())
+            if limit and near:  # a limit far from all movement would only hide the movement
+                for sign in (-1, 1):
+                    axes.axhline(sign * np.degrees(limit), color=palette.UNSAFE, ls='--', lw=1)
+            if column == 0:
+                axes.set_ylabel(title)
+        grid[0, column].set_title(f'{why}\nepisode {told.trial.iteration}')
+        grid[-1, column].set_xlabel('time [s]')
+    return figure
+
+
+def _math(name: str) -> str:
+    """Return a gain's label; the dots of speeds are left to the name, fonts differ in them."""
+    return f'{name} [{label(name).split("[")[1]}' if name.startswith('k_') else name
+
+
+def _draw_plane(axes: Axes, item: GainPlane, size: float):
+    """Draw margin, safe set, hulls and samples; return the coloured mesh."""
+    from matplotlib.colors import LinearSegmentedColormap
+    colours = LinearSegmentedColormap.from_list('margin', palette.MARGIN_STOPS)
+    span = palette.MARGIN_SPAN
+    x, y = item.axis(0), item.axis(1)
+    mesh = axes.pcolormesh(x, y, item.margin, cmap=colours, vmin=-span, vmax=span,
+                           shading='gouraud', rasterized=True)
+    for i, line in enumerate(item.boundary()):
+        axes.plot(*line.T, color='white', lw=3.2 * size)
+        axes.plot(*line.T, color=palette.BOUNDARY, lw=1.6 * size,
+                  label='safe set' if i == 0 else None)
+    for corners, paint, style, name in ((item.enlarged, palette.ENLARGED, '--', 'enlarged hull'),
+                                        (item.hull, palette.HULL, '-', 'hull')):
+        if len(corners):
+            axes.plot(*np.vstack([corners, corners[:1]]).T, style, color=paint, lw=1.8 * size,
+                      label=name)
+    for mask, paint, marker, name in ((item.sample_safe, '#e9fffb', 'o', 'safe'),
+                                      (~item.sample_safe, palette.UNSAFE, 'X', 'unsafe')):
+        if mask.any():
+            axes.plot(*item.samples[mask].T, marker, ms=6.5 * size, color=paint, mec=INK,
+                      mew=0.8 * size, label=name)
+    if item.best is not None:
+        axes.plot(*item.samples[item.best], '*', ms=19 * size, color=palette.BEST, mec=INK,
+                  mew=0.8 * size, label='best')
+    axes.set(xlim=(item.lower[0], item.upper[0]), ylim=(item.lower[1], item.upper[1]))
+    axes.grid(visible=False)
+    return mesh

@@ -1,0 +1,122 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""A run folder as it is read for pictures: nothing in it is locked, repaired or changed."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from pacsbo_ros.tuning.keepsakes import Keepsakes, Progress
+from pacsbo_ros.tuning.run_folder import BEST_GAINS, JOURNAL, PARAMETERS
+from pacsbo_ros.tuning.trace import Trace
+from pacsbo_ros.tuning.trial import START, VERIFICATION, Measured, Told, Trial
+from pacsbo_ros.view.plane import GainPlane
+
+STAGES = 4  # planes that show how the safe set grew
+
+
+@dataclass(frozen=True)
+class RunData:
+    """Hold what a run left behind."""
+
+    run_id: str
+    names: tuple[str, ...]  # of the tuned gains
+    told: tuple[Told, ...]
+    note: str  # what could not be read; empty if all could
+    parameters: dict[str, Any]
+    planes: tuple[GainPlane, ...]  # some stages, the last one last
+    progress: tuple[Progress, ...]
+    traces: dict[str, tuple[Told, Trace]]  # chosen episodes, by why they were chosen
+    verified: bool  # the best gains were verified and written
+
+    @classmethod
+    def load(cls, folder: Path) -> RunData:
+        """Read a run folder; ValueError if it is none."""
+        journal = folder / JOURNAL
+        if not journal.is_file():
+            raise ValueError(f'{folder} is not a run folder: it has no {JOURNAL}')
+        problem, told, note = _read(journal)
+        names = tuple(problem.get('box', {}).get('names', ())) or tuple(
+            f'gain {i + 1}' for i in range(len(told[0].trial.gains) if told else 0))
+        parameters = folder / PARAMETERS
+        keepsakes = Keepsakes(folder)
+        return cls(
+            folder.resolve().name, names, tuple(told), note,
+            _flat(yaml.safe_load(parameters.read_text(encoding='utf-8')))
+            if parameters.exists() else {},
+            tuple(keepsakes.planes(STAGES)), tuple(keepsakes.progress()),
+            {why: (item, trace) for why, item in _chosen(told).items()
+             if (trace := keepsakes.trace(item.trial.iteration)) is not None
+             and len(trace.samples)},
+            (folder / BEST_GAINS).exists())
+
+    @property
+    def best(self) -> Told | None:
+        """Return the best episode among gains that were never unsafe."""
+        return best_of(self.told)
+
+    @property
+    def alpha_limit(self) -> float:
+        """Return the limit of alpha in rad; NaN if no trace tells it."""
+        return next((trace.alpha_limit for _, trace in self.traces.values()), math.nan)
+
+    def column(self, value) -> np.ndarray:
+        """Return a number of every episode."""
+        return np.array([value(t) for t in self.told], float)
+
+
+def best_of(told: list[Told] | tuple[Told, ...]) -> Told | None:
+    """Return the best episode among gains that were never unsafe; None if there is none."""
+    unsafe = {t.trial.gains for t in told if not t.measured.safe}
+    return max((t for t in told if t.trial.gains not in unsafe and t.trial.role != VERIFICATION),
+               key=lambda t: t.measured.reward, default=None)
+
+
+def _chosen(told: list[Told]) -> dict[str, Told]:
+    """Choose the episodes whose movement tells most about the run."""
+    if not told:
+        return {}
+    chosen = {'start': told[0]}
+    best = best_of(told)
+    if best is not None and best is not told[0]:
+        chosen['best'] = best
+    searched = [t for t in told if t.trial.role not in (START, VERIFICATION)]
+    if searched:
+        tightest = min(searched, key=lambda t: min(t.measured.values[1:]))
+        chosen['closest to a limit' if tightest.measured.safe else 'worst'] = tightest
+    if told[-1].trial.role == VERIFICATION:
+        chosen['verification'] = told[-1]
+    return chosen
+
+
+def _read(journal: Path) -> tuple[dict[str, Any], list[Told], str]:
+    """Return the problem and the episodes up to the first line that is damaged."""
+    problem: dict[str, Any] = {}
+    told: list[Told] = []
+    for number, line in enumerate(journal.read_text('utf-8', 'replace').splitlines(), start=1):
+        try:
+            data = json.loads(line)
+            if number == 1:
+                problem = data['problem']
+            else:
+                trial, measured = ({k: tuple(v) if isinstance(v, list) else v
+                                    for k, v in data[key].items()}
+                                   for key in ('trial', 'measured'))
+                told.append(Told(Trial(**trial), Measured(**measured)))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return problem, told, f'Line {number} of {journal.name} could not be read.'
+    return problem, told, ''
+
+
+def _flat(parameters: Any) -> dict[str, Any]:
+    """Return the parameters of all nodes under 'node name'."""
+    result = {}
+    for node, content in (parameters or {}).items():
+        for name, value in content.get('ros__parameters', {}).items():
+            result[f'{node.rsplit("/", 1)[-1]} {name}'] = value
+    return result
