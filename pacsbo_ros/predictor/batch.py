@@ -1,0 +1,213 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+The loop of the optimiser on many functions at once: cheap trajectories for training.
+
+  symbol    meaning                                                        shape
+  X         candidates: a regular or low-discrepancy set, and the starts   (F, G, n)
+  H         true values at the candidates                                  (F, G)
+  V, W      rows L⁻¹ k(A, X) and L⁻¹ y, as in the Gaussian process         (F, N, G), (F, N)
+  L         Cholesky factor of K + λI                                      (F, N, N)
+  low, up   running intersection of the bands                              (F, G)
+  where     innermost domain of every candidate                            (F, G)
+
+One reward, safe above a threshold, one kernel: with the same candidates it proposes what
+`Pacsbo` proposes. Every sample is a candidate, so a new row of L is a column of V and no
+triangular system has to be solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pacsbo_ros.core.candidates import make_candidates
+from pacsbo_ros.core.confidence import DeltaSplit
+from pacsbo_ros.core.domains import Hull
+from pacsbo_ros.core.kernels import SHAPES, Array
+from pacsbo_ros.predictor.data import (
+    Plan,
+    Problem,
+    Trajectories,
+    local_norms,
+    make_problem,
+    random_streams,
+)
+
+CHUNK = 16  # safe candidates tested at once for being expanders
+
+# Gives the estimates (F, 3) of the norm on the domains from mean_norm (F, H), r (F, H, 3),
+# length scales (F, n) and λ (F,).
+Estimator = Callable[[Array, Array, Array, Array], Array]
+
+
+class Batch:
+    """Keep F Gaussian processes and F safe sets in step."""
+
+    def __init__(self, plan: Plan, problems: Sequence[Problem]) -> None:
+        self.plan, self.problems = plan, problems
+        s = problems[0].settings
+        sets = [make_candidates(p.settings, p.starts, plan.seed).X for p in problems]
+        self.X = np.stack(sets)
+        self.ell = np.array([p.h.kernel.length_scales for p in problems])
+        self.lam = np.array([p.settings.lam for p in problems])
+        self.threshold = np.array([[p.threshold] for p in problems])
+        self.H = np.stack([p.h(X) for p, X in zip(problems, self.X, strict=True)])
+        self.Z = self.X / self.ell[:, None]
+        self.shape = SHAPES[s.kernel]
+        F, G = self.H.shape
+        S = plan.samples
+        self.rows, self.N = np.arange(F), 0
+        self.V, self.W, self.L = np.empty((F, S, G)), np.empty((F, S)), np.zeros((F, S, S))
+        self.mu, self.var = np.zeros((F, G)), np.ones((F, G))
+        self.low, self.up = np.full((F, G), -np.inf), np.full((F, G), np.inf)
+        self.B_before = np.full((F, 3), np.inf)
+        self.A = np.empty((F, S, s.dimension))
+        self.hulls: list[Hull] = []
+        self.settings = s
+        self.delta_noise = DeltaSplit.of(s.delta, 1, 3).noise
+
+    def add(self, choice: np.ndarray, y: Array) -> None:
+        """Take one sample of every function, at a candidate."""
+        N, rows = self.N, self.rows
+        ell = self.V[rows, :N, choice]
+        pivot = np.sqrt(np.maximum(self.var[rows, choice], 0.0) + self.lam)
+        d = np.linalg.norm(self.Z - self.Z[rows, choice][:, None], axis=2)
+        v = self.shape(d)
+        if N:
+            v -= np.matmul(ell[:, None], self.V[:, :N])[:, 0]
+        v /= pivot[:, None]
+        w = (y - np.einsum('fn,fn->f', ell, self.W[:, :N])) / pivot
+        self.V[:, N], self.W[:, N] = v, w
+        self.L[:, N, :N], self.L[:, N, N] = ell, pivot
+        self.A[:, N] = self.X[rows, choice]
+        self.mu += w[:, None] * v
+        self.var -= v * v
+        self.N += 1
+        before = self.hulls if N else [
+            Hull(x[None], self.settings.enlargement) for x in self.A[:, 0]]
+        self.hulls = [h.with_sample(x) for h, x in zip(before, self.A[:, N], strict=True)]
+        self.wider = [old is not new for old, new in zip(before, self.hulls, strict=True)]
+
+    def mean_norms(self) -> Array:
+        """Give ‖μ_A‖ of every function."""
+        W, L = self.W[:, :self.N], self.L[:, :self.N, :self.N]
+        alpha = np.linalg.solve(L.transpose(0, 2, 1), W[..., None])[..., 0]
+        square = np.sum(W ** 2, axis=1) - self.lam * np.sum(alpha ** 2, axis=1)
+        return np.sqrt(np.maximum(square, 0.0))
+
+    def locate(self) -> Array:
+        """Find the innermost domain of every candidate; give r on the domains, (F, 3)."""
+        self.where = np.stack([
+            h.innermost(X) for h, X in zip(self.hulls, self.X, strict=True)])
+        var = np.maximum(self.var, 0.0)
+        integral = [np.sum(var * (self.where <= d), axis=1) / var.shape[1] for d in range(3)]
+        return 1.0 / np.maximum(np.stack(integral, axis=1), np.finfo(float).tiny ** 0.5)
+
+    def choose(self, B: Array) -> np.ndarray:
+        """Give the next candidate of every function, -1 where there is none."""
+        s = self.settings
+        diagonal = np.diagonal(self.L[:, :self.N, :self.N], axis1=1, axis2=2)
+        log_det = 2 * np.sum(np.log(diagonal), axis=1) - self.N * np.log(self.lam)
+        beta = B + (s.noise_bound / np.sqrt(self.lam) * np.sqrt(
+            log_det + 2 * np.log(1 / self.delta_noise)))[:, None]
+        grown = np.any(self.B_before * (1 + 1e-9) < B, axis=1)
+        self.B_before = B
+        self.low[grown], self.up[grown] = -np.inf, np.inf
+        sigma = np.sqrt(np.maximum(self.var, 0.0))
+        self.beta = np.take_along_axis(beta, self.where, axis=1)
+        np.maximum(self.low, self.mu - self.beta * sigma, out=self.low)
+        np.minimum(self.up, self.mu + self.beta * sigma, out=self.up)
+        S = self.low >= self.threshold
+        S[:, S.shape[1] - self.plan.starts:] = True
+        opened = self.up - self.low > s.tolerance
+        best = np.max(self.low, axis=1, where=S, initial=-np.inf)
+        M = S & (self.up >= best[:, None]) & opened
+        level = np.max(sigma, axis=1, where=M, initial=0.0)
+        choice = self._expanders(S, S & opened & ~M & (sigma > level[:, None]), sigma)
+        found = choice >= 0
+        level[found] = sigma[found, choice[found]]
+        bold = M & (sigma >= s.caution * level[:, None])
+        by_up = np.argmax(np.where(bold, self.up, -np.inf), axis=1)
+        return np.where(np.any(bold, axis=1), by_up, choice)
+
+    def _expanders(self, S: np.ndarray, eligible: np.ndarray, sigma: Array) -> np.ndarray:
+        """Give the most uncertain eligible candidate that expands, -1 where none does."""
+        count = min(self.settings.expander_targets, S.shape[1] - 1)
+        miss = np.where(S, -np.inf, self.low - self.threshold)
+        targets = np.argpartition(-miss, count, axis=1)[:, :count]
+        choice = np.full(len(S), -1)
+        order = np.argsort(-np.where(eligible, sigma, -1.0), axis=1, kind='stable')
+        left = np.sum(eligible, axis=1)
+        open_ = np.flatnonzero((left > 0) & np.any(~S, axis=1))
+        for start in range(0, S.shape[1], CHUNK):
+            open_ = open_[left[open_] > start]
+            if not len(open_):
+                break
+            x = order[open_, start:start + CHUNK]
+            hit = self._expands(open_, x, targets[open_], S) & (
+                start + np.arange(x.shape[1]) < left[open_, None])
+            done = np.any(hit, axis=1)
+            choice[open_[done]] = x[done, np.argmax(hit[done], axis=1)]
+            open_ = open_[~done]
+        return choice
+
+    def _expands(self, f: np.ndarray, x: np.ndarray, z: np.ndarray, S: np.ndarray) -> np.ndarray:
+        """Tell whether an optimistic measurement at x would make one of z safe."""
+        rows, N = f[:, None], self.N
+        Zx, Zz = self.Z[rows, x], self.Z[rows, z]
+        d = np.linalg.norm(Zx[:, :, None] - Zz[:, None], axis=3)
+        Vx = self.V[rows[..., None], np.arange(N)[:, None], x[:, None]]
+        Vz = self.V[rows[..., None], np.arange(N)[:, None], z[:, None]]
+        c = self.shape(d) - np.matmul(Vx.transpose(0, 2, 1), Vz)
+        gain = c / (np.maximum(self.var[rows, x], 0.0) + self.lam[rows])[..., None]
+        var = np.maximum(self.var[rows, z][:, None] - gain * c, 0.0)
+        mean = self.mu[rows, z][:, None] + gain * (
+            self.up[rows, x] - self.mu[rows, x])[..., None]
+        safe = mean - self.beta[rows, z][:, None] * np.sqrt(var) >= self.threshold[f][..., None]
+        return np.any(safe & ~S[rows, z][:, None], axis=2)
+
+
+def run_batch(
+    plan: Plan, indices: Sequence[int], estimator: Estimator | None = None,
+) -> Trajectories:
+    """
+    Run the loop on some functions of the plan; record what a predictor sees, and true norms.
+
+    Without an estimator every B is the true norm on its domain: the SafeOpt runs of Algorithm 1.
+    """
+    problems = [make_problem(plan, i) for i in indices]
+    streams = [random_streams(plan, i) for i in indices]
+    noise = plan.family.noise * np.stack([g.standard_normal(plan.samples) for g, _ in streams])
+    batch = Batch(plan, problems)
+    F, S = len(problems), plan.samples
+    count, mean_norm = np.zeros((F, S), dtype=int), np.zeros((F, S))
+    r, label = np.zeros((F, S, 3)), np.zeros((F, S, 3))
+    unsafe, live = np.zeros(F, dtype=int), np.ones(F, dtype=bool)
+    first = batch.H.shape[1] - plan.starts
+    for i in range(plan.starts):
+        choice = np.full(F, first + i)
+        y = batch.H[batch.rows, choice] + noise[:, i]
+        batch.add(choice, np.maximum(y, batch.threshold[:, 0]))
+    for step in range(S - plan.starts + 1):
+        N, at = batch.N, np.flatnonzero(live)
+        mean_norm[at, step], count[at, step] = batch.mean_norms()[at], N
+        r[at, step] = batch.locate()[at]
+        for f in at:
+            label[f, step] = label[f, step - 1] if step and not batch.wider[f] else local_norms(
+                problems[f], batch.hulls[f], streams[f][1])
+        if S == N or not len(at):
+            break
+        word = label[:, step] if estimator is None else estimator(
+            mean_norm[:, :step + 1], r[:, :step + 1], batch.ell, batch.lam)
+        B = np.maximum(word, mean_norm[:, step, None])
+        choice = batch.choose(np.minimum.accumulate(B[:, ::-1], axis=1)[:, ::-1])
+        live &= choice >= 0
+        # A function that has ended goes on at its first start, unrecorded, to keep in step.
+        choice = np.where(live, choice, first)
+        value = batch.H[batch.rows, choice]
+        unsafe += live & (value < batch.threshold[:, 0])
+        batch.add(choice, value + noise[:, N])
+    return Trajectories(
+        np.asarray(indices), np.array([p.norm for p in problems]), batch.ell, batch.lam,
+        count, mean_norm, r, label, unsafe)

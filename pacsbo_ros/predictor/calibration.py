@@ -1,0 +1,70 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Split-conformal calibration, by number of entries, domain and length scale.
+
+  symbol   meaning                                                        shape
+  y        ln(true local norm / ‖μ_A‖)                                    (M,)
+  g        the network's quantile of y                                    (M,)
+  score    y/g: how far the network has to be stretched to cover          (M,)
+  kappa    the ceil((M + 1)·coverage)-th smallest score of its group      (L, 3, W)
+
+The quantile loss alone is right on average over its training data; the conformal factor makes
+it right, for functions exchangeable with the calibration set, in every group by itself
+(Mondrian): P(B >= norm) >= coverage whatever the network says. The score is a ratio, not a
+difference, so a run that is nearly certain keeps its small margin.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.settings import DOMAINS
+from pacsbo_ros.predictor.data import Trajectories
+from pacsbo_ros.predictor.model import LEAST_G, Calibration, Network, features
+
+LEAST_KAPPA = 0.05
+FEWEST = 60  # a group with fewer functions takes the factor of the group before it
+
+
+def conformal_quantile(scores: Array, coverage: float) -> float:
+    """Give the order statistic that the next exchangeable score stays below with `coverage`."""
+    M = len(scores)
+    rank = min(int(np.ceil((M + 1) * coverage)), M)
+    return float(np.partition(scores, rank - 1)[rank - 1])
+
+
+def group_scores(network: Network, window: int, runs: Trajectories, step: int,
+                 domain: int) -> Array:
+    """Give y/g of the runs that have this step, on one domain."""
+    live = (runs.count[:, step] > 0) & (runs.mean_norm[:, step] > 0)
+    mean_norm = runs.mean_norm[live, :step + 1]
+    g = network(features(mean_norm, runs.r[live, :step + 1, domain], domain,
+                         runs.length_scales[live], runs.lam[live], window))
+    y = np.log(runs.label[live, step, domain] / mean_norm[:, -1])
+    return y / np.maximum(g, LEAST_G)
+
+
+def calibrate(
+    network: Network, window: int, sets: dict[float, Trajectories], coverage: float,
+) -> Calibration:
+    """Calibrate on sets of real-loop trajectories, one per length scale."""
+    scales = sorted(sets)
+    kappa = np.empty((len(scales), len(DOMAINS), window))
+    for i, scale in enumerate(scales):
+        steps = sets[scale].count.shape[1]
+        for d in range(len(DOMAINS)):
+            for entry in range(window):
+                # Beyond the window the network cannot tell the steps apart: they are pooled.
+                last = steps if entry == window - 1 else entry + 1
+                scores = np.concatenate([
+                    group_scores(network, window, sets[scale], step, d)
+                    for step in range(entry, last)])
+                kappa[i, d, entry] = max(conformal_quantile(scores, coverage), LEAST_KAPPA) \
+                    if entry == 0 or len(scores) >= FEWEST else kappa[i, d, entry - 1]
+    return Calibration(np.array(scales), kappa, coverage)
+
+
+def uncalibrated(window: int, scale: float, coverage: float) -> Calibration:
+    """Give the calibration that changes nothing."""
+    return Calibration(np.array([scale]), np.ones((1, len(DOMAINS), window)), coverage)

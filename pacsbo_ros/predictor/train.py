@@ -1,0 +1,227 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Train, calibrate and save norm predictors; the shipped ones are made by exactly
+
+    python -m pacsbo_ros.predictor.train --dimensions 1 2 4 --seed 1
+
+Stages, each on functions of its own (so that train, validation, calibration and test sets share
+none): Algorithm 1 with true norms → a first network → the real loop with that network in it →
+the network → the real loop with the network → a first calibration → the real loop with the
+calibrated predictor → the calibration → a test. Trajectories are kept in the work folder: an
+interrupted training goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pacsbo_ros.core.kernels import SHAPES
+from pacsbo_ros.core.settings import DOMAINS
+from pacsbo_ros.predictor.calibration import calibrate, uncalibrated
+from pacsbo_ros.predictor.checkpoint import (
+    SHIPPED,
+    Checkpoint,
+    checkpoint_name,
+    load_checkpoint,
+    save_checkpoint,
+)
+from pacsbo_ros.predictor.data import Family, Plan, Trajectories
+from pacsbo_ros.predictor.model import Calibration, Network, NormPredictor
+from pacsbo_ros.predictor.workers import MakeExecutor, executor_factory, trajectories
+
+# Numbers of the stages; each has functions of its own.
+ALGORITHM_1, LOOP, FIRST_CALIBRATION, CALIBRATION, TEST = range(5)
+OTHER_STARTS = {1: 0.1, 6: 0.1}  # number of starts: share of the training runs besides three
+VALIDATION = 0.15  # share of the training functions
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Say what to train on in one dimension; the numbers of candidates keep it affordable."""
+
+    length_scales: tuple[float, ...]  # lowest ... highest: where it is calibrated
+    main: float  # the length scale with the largest calibration set, and of the test
+    candidates: int
+
+
+RECIPES = {
+    1: Recipe((0.05, 0.1, 0.2, 0.4), 0.1, 200),
+    2: Recipe((0.1, 0.3, 0.6), 0.3, 900),
+    3: Recipe((0.15, 0.4, 0.8), 0.4, 1728),
+    4: Recipe((0.2, 0.5, 1.0), 0.5, 2000),
+}
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Hold the size and the seed of a training."""
+
+    seed: int = 1
+    functions: int = 1500  # of Algorithm 1, and as many again of the real loop
+    calibration: int = 1500  # functions at the main length scale; a third at the others
+    test: int = 500
+    samples: int = 30
+    window: int = 25
+    coverage: float = 0.92
+    epochs: int = 30
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Make the checkpoint of one kernel and dimension."""
+
+    kernel: str
+    dimension: int
+    choices: Choices
+    make_executor: MakeExecutor
+    store: Path
+    progress: bool = True
+
+    @property
+    def recipe(self) -> Recipe:
+        """Give the recipe of the dimension."""
+        return RECIPES[self.dimension]
+
+    @property
+    def family(self) -> Family:
+        """Give the problems that the checkpoint is for."""
+        scales = self.recipe.length_scales
+        return Family(self.kernel, self.dimension, (scales[0], scales[-1]))
+
+    def runs(self, stage: int, count: int, predictor: NormPredictor | None = None,
+             **choices: Any) -> Trajectories:
+        """Make trajectories of one stage."""
+        plan = Plan(self.family, 100 * self.choices.seed + stage, self.choices.samples,
+                    self.recipe.candidates, **choices)
+        # Above three dimensions the optimiser redraws candidates, which the batch does not.
+        optimizer = self.dimension > 3 and stage > LOOP
+        title = f'n = {self.dimension}, stage {stage}' if self.progress else ''
+        return trajectories(plan, 0, count, self.make_executor, self.store, predictor, optimizer,
+                            title)
+
+    def train(self) -> Checkpoint:
+        """Run all stages."""
+        first = self._fit([self._training_runs(ALGORITHM_1, None)])
+        eta = self._named('first', first, self._uncalibrated())
+        network = self._fit([self._training_runs(ALGORITHM_1, None),
+                             self._training_runs(LOOP, eta)])
+        eta = self._named('network', network, self._uncalibrated())
+        eta = self._named('draft', network, self._calibrate(FIRST_CALIBRATION, eta, 3))
+        eta = self._named('final', network, self._calibrate(CALIBRATION, eta, 1))
+        test = self.runs(TEST, self.choices.test, eta, length_scale=self.recipe.main, lam=0.005)
+        made = self._checkpoint(network, eta.calibration)
+        return replace(made, metrics=metrics(eta, test))
+
+    def _training_runs(self, stage: int, eta: NormPredictor | None) -> Trajectories:
+        """Give runs with three starts and some with other numbers of starts, in random order."""
+        count = self.choices.functions
+        parts = [self.runs(stage, count, eta)]
+        for number, share in OTHER_STARTS.items():
+            # Another seed by another stage number: these are other functions.
+            parts.append(self.runs(stage + 10 * number, max(1, int(share * count)), eta,
+                                   starts=number))
+        joined = Trajectories.join(parts)
+        return joined.take(np.random.default_rng(self.choices.seed).permutation(len(joined)))
+
+    def _fit(self, parts: list[Trajectories]) -> Network:
+        from pacsbo_ros.predictor.training import fit  # torch, which only this step needs
+        c = self.choices
+        cut = [int((1 - VALIDATION) * len(p)) for p in parts]
+        train = Trajectories.join([p.take(slice(k)) for p, k in zip(parts, cut, strict=True)])
+        check = Trajectories.join(
+            [p.take(slice(k, None)) for p, k in zip(parts, cut, strict=True)])
+        return fit(train, check, c.window, c.coverage, c.seed, epochs=c.epochs,
+                   progress=self.progress)[0]
+
+    def _calibrate(self, stage: int, eta: NormPredictor, share: int) -> Calibration:
+        count = self.choices.calibration // share
+        sets = {scale: self.runs(stage, count if scale == self.recipe.main else count // 3, eta,
+                                 length_scale=scale)
+                for scale in self.recipe.length_scales}
+        return calibrate(eta.network, eta.window, sets, self.choices.coverage)
+
+    def _uncalibrated(self) -> Calibration:
+        return uncalibrated(self.choices.window, self.recipe.main, self.choices.coverage)
+
+    def _named(self, name: str, network: Network, calibration: Calibration) -> NormPredictor:
+        """Save an intermediate predictor and read it back: rounded, and with its hash."""
+        path = self.store / f'{name}_{checkpoint_name(self.kernel, self.dimension)}'
+        self.store.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(path, self._checkpoint(network, calibration))
+        return load_checkpoint(path).predictor
+
+    def _checkpoint(self, network: Network, calibration: Calibration) -> Checkpoint:
+        family = self.family
+        return Checkpoint(
+            NormPredictor(network, calibration, self.choices.window), self.kernel,
+            self.dimension, family.length_scales, family.lam,
+            {**asdict(self.choices), 'family': _plain(asdict(family)),
+             'recipe': _plain(asdict(self.recipe))}, {})
+
+
+def metrics(eta: NormPredictor, runs: Trajectories) -> dict[str, Any]:
+    """Give least coverage and median over-estimates of a predictor on some runs, by domain."""
+    found: dict[str, Any] = {'functions': len(runs), 'least_coverage': {}, 'over': {}}
+    ratios = estimate_ratios(eta, runs)
+    for d, name in enumerate(DOMAINS):
+        coverage = np.nanmean(np.where(np.isnan(ratios), np.nan, ratios >= 1.0), axis=0)[:, d]
+        found['least_coverage'][name] = round(float(np.nanmin(coverage)), 4)
+        found['over'][name] = {
+            str(3 + step): round(float(np.nanmedian(ratios[:, step, d])), 4)
+            for step in (0, 9, 27) if step < len(coverage)}
+    return found
+
+
+def estimate_ratios(eta: NormPredictor, runs: Trajectories) -> np.ndarray:
+    """Give estimate / true local norm, (T, S, 3), NaN where a run has ended."""
+    T, S = runs.count.shape
+    most = int(runs.steps.max())
+    ratios = np.full((T, most, 3), np.nan)
+    for step in range(most):
+        live = runs.count[:, step] > 0
+        ratios[live, step] = eta.estimates(
+            runs.mean_norm[live, :step + 1], runs.r[live, :step + 1], runs.length_scales[live],
+            runs.lam[live]) / runs.label[live, step]
+    return ratios
+
+
+def _plain(data: dict[str, Any]) -> dict[str, Any]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in data.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train the predictors that the command line asks for."""
+    default = Choices()
+    parser = argparse.ArgumentParser(prog='train_predictor', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--dimensions', type=int, nargs='+', default=[1], choices=RECIPES)
+    parser.add_argument('--kernel', default='matern32', choices=SHAPES)
+    parser.add_argument('--out', type=Path, default=SHIPPED, help='folder for the checkpoints')
+    parser.add_argument('--work', type=Path, default=Path('build/predictor'),
+                        help='folder for trajectories, so that a training can go on')
+    for name in ('seed', 'functions', 'calibration', 'test', 'samples', 'window', 'epochs'):
+        parser.add_argument(f'--{name}', type=int, default=getattr(default, name))
+    parser.add_argument('--coverage', type=float, default=default.coverage)
+    parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
+    parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
+    options = parser.parse_args(arguments)
+    choices = Choices(**{name: getattr(options, name) for name in asdict(default)})
+    options.out.mkdir(parents=True, exist_ok=True)
+    for n in options.dimensions:
+        made = Trainer(options.kernel, n, choices,
+                       executor_factory(options.workers, options.scheduler), options.work).train()
+        path = options.out / checkpoint_name(options.kernel, n)
+        digest = save_checkpoint(path, made)
+        print(f'{path}: sha256 {digest}\n  {made.metrics}')
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,102 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Fit the network to trajectories: the only file that needs torch.
+
+  symbol   meaning                                                 shape
+  X        inputs of all runs, steps and domains                   (M, P)
+  y        ln(true local norm / ‖μ_A‖)                             (M,)
+  tau      quantile level of the pinball loss                      scalar
+
+The loss max(tau·e, (tau - 1)·e), e = y - g, is least at the tau-quantile of y given X: the
+network learns how uncertain the norm is, not only how large.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from tqdm import trange
+
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.settings import DOMAINS
+from pacsbo_ros.predictor.data import Trajectories
+from pacsbo_ros.predictor.model import REACH, Network, features
+
+BATCH = 2048
+LEARNING_RATE = 4e-3
+WEIGHT_DECAY = 1e-2
+
+
+def rows(runs: Trajectories, window: int) -> tuple[Array, Array]:
+    """Give inputs and targets of every step of every run on every domain."""
+    X, y = [], []
+    for step in range(runs.count.shape[1]):
+        live = (runs.count[:, step] > 0) & (runs.mean_norm[:, step] > 0)
+        mean_norm, r = runs.mean_norm[live, :step + 1], runs.r[live, :step + 1]
+        for d in range(len(DOMAINS)):
+            X.append(features(mean_norm, r[..., d], d, runs.length_scales[live],
+                              runs.lam[live], window).astype(np.float32))
+            y.append(np.log(runs.label[live, step, d] / mean_norm[:, -1]))
+    return np.concatenate(X), np.concatenate(y)
+
+
+def fit(
+    train: Trajectories, validation: Trajectories, window: int, tau: float, seed: int,
+    hidden: tuple[int, ...] = (64, 64), epochs: int = 30, progress: bool = False,
+) -> tuple[Network, float]:
+    """Train on some functions, keep the epoch that is best on others; give its loss there."""
+    torch.manual_seed(seed)
+    torch.use_deterministic_algorithms(True)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # sums in one order: the same seed gives the same weights
+    try:
+        return _fit(rows(train, window), rows(validation, window), tau, seed, hidden, epochs,
+                    progress)
+    finally:
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(False)
+
+
+def _fit(
+    train: tuple[Array, Array], validation: tuple[Array, Array], tau: float, seed: int,
+    hidden: tuple[int, ...], epochs: int, progress: bool,
+) -> tuple[Network, float]:
+    mean = train[0].mean(axis=0, dtype=float)
+    scale = np.maximum(train[0].std(axis=0, dtype=float), 1e-3)
+    X, y = _tensors(train, mean, scale)
+    X_val, y_val = _tensors(validation, mean, scale)
+    sizes = (X.shape[1], *hidden, 1)
+    layers: list[torch.nn.Module] = []
+    for i, o in zip(sizes[:-1], sizes[1:], strict=True):
+        layers += [torch.nn.Linear(i, o), torch.nn.ReLU()]
+    net = torch.nn.Sequential(*layers[:-1], torch.nn.Softplus())
+    optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    batches = -(-len(X) // BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, LEARNING_RATE, total_steps=epochs * batches)
+    shuffle = torch.Generator().manual_seed(seed)
+    best, kept = np.inf, {k: v.clone() for k, v in net.state_dict().items()}
+    bar = trange(epochs, desc='training', unit='epoch', disable=not progress)
+    for _ in bar:
+        for chosen in torch.randperm(len(X), generator=shuffle).split(BATCH):
+            optimizer.zero_grad()
+            _pinball(y[chosen] - net(X[chosen])[:, 0], tau).backward()
+            optimizer.step()
+            schedule.step()
+        with torch.no_grad():
+            loss = float(_pinball(y_val - net(X_val)[:, 0], tau))
+        bar.set_postfix(validation=f'{loss:.5f}')
+        if loss < best:
+            best, kept = loss, {k: v.clone() for k, v in net.state_dict().items()}
+    values = [v.numpy().astype(float) for v in kept.values()]
+    return Network(mean, scale, tuple(w.T for w in values[::2]), tuple(values[1::2])), best
+
+
+def _tensors(data: tuple[Array, Array], mean: Array, scale: Array,
+             ) -> tuple[torch.Tensor, torch.Tensor]:
+    X = np.clip((data[0] - mean) / scale, -REACH, REACH)
+    return (torch.tensor(X, dtype=torch.float32), torch.tensor(data[1], dtype=torch.float32))
+
+
+def _pinball(error: torch.Tensor, tau: float) -> torch.Tensor:
+    return torch.maximum(tau * error, (tau - 1.0) * error).mean()

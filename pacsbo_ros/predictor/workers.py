@@ -1,0 +1,146 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Work that survives: many tasks on an Executor, each result kept as soon as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass
+import hashlib
+import json
+import multiprocessing
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from pacsbo_ros.predictor.batch import run_batch
+from pacsbo_ros.predictor.data import Plan, Trajectories, run
+from pacsbo_ros.predictor.model import NormPredictor
+
+CHUNK = 50  # trajectories of one task
+ATTEMPTS = 5  # times that a pool may break before we give up
+
+MakeExecutor = Callable[[], AbstractContextManager[Executor]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Name some trajectories; without a predictor they are the runs of Algorithm 1."""
+
+    plan: Plan
+    first: int
+    last: int  # exclusive
+    predictor: NormPredictor | None = None
+    optimizer: bool = False  # run the optimiser itself instead of the equivalent batch
+
+    def key(self) -> str:
+        """Give a name that changes with everything the result depends on."""
+        text = json.dumps([asdict(self.plan), self.first, self.last, self.optimizer,
+                           self.predictor.hash if self.predictor else ''], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def work(task: Task) -> Trajectories:
+    """Make the trajectories of one task."""
+    indices, predictor = range(task.first, task.last), task.predictor
+    if task.optimizer:
+        return Trajectories.join([run(task.plan, i, predictor) for i in indices])
+    return run_batch(task.plan, indices, predictor.estimates if predictor else None)
+
+
+def trajectories(
+    plan: Plan, first: int, last: int, make_executor: MakeExecutor, store: Path | None = None,
+    predictor: NormPredictor | None = None, optimizer: bool = False, title: str = '',
+) -> Trajectories:
+    """Make the trajectories first..last-1 of a plan; what `store` holds is not made again."""
+    tasks = [Task(plan, i, min(i + CHUNK, last), predictor, optimizer)
+             for i in range(first, last, CHUNK)]
+    return Trajectories.join(collect(work, tasks, make_executor, store, title))
+
+
+def collect(
+    function: Callable[[Task], Trajectories], tasks: Sequence[Task], make_executor: MakeExecutor,
+    store: Path | None = None, title: str = '',
+) -> list[Trajectories]:
+    """Give function(task) for all tasks, in their order; a dead worker costs only its task."""
+    found: dict[int, Trajectories] = {}
+    if store is not None:
+        store.mkdir(parents=True, exist_ok=True)
+        for i, task in enumerate(tasks):
+            kept = _read(store / f'{task.key()}.npz')
+            if kept is not None:
+                found[i] = kept
+    total, done = sum(t.last - t.first for t in tasks), sum(len(t) for t in found.values())
+    with tqdm(total=total, initial=done, desc=title, unit='function', disable=not title) as bar:
+        for attempt in range(ATTEMPTS):
+            missing = [i for i in range(len(tasks)) if i not in found]
+            if not missing:
+                break
+            with make_executor() as executor:
+                for i, result in _finished(executor, function, tasks, missing,
+                                           attempt == ATTEMPTS - 1):
+                    found[i] = result
+                    if store is not None:
+                        _write(store / f'{tasks[i].key()}.npz', result)
+                    bar.update(len(result))
+    return [found[i] for i in range(len(tasks))]
+
+
+def _finished(
+    executor: Executor, function: Callable[[Task], Trajectories], tasks: Sequence[Task],
+    missing: Sequence[int], last_attempt: bool,
+) -> Iterator[tuple[int, Trajectories]]:
+    """Yield results as they come; tasks whose worker died are left for the next attempt."""
+    futures: dict[Any, int] = {}
+    try:
+        for i in missing:
+            futures[executor.submit(function, tasks[i])] = i
+    except BrokenExecutor:
+        if last_attempt:
+            raise
+    for future in as_completed(futures):
+        try:
+            yield futures[future], future.result()
+        except BrokenExecutor:
+            if last_attempt:
+                raise
+
+
+def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
+    """Give what makes a process pool, or the executor of the Dask cluster at an address."""
+    @contextmanager
+    def cluster() -> Iterator[Executor]:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise ValueError(
+                f'scheduler is {scheduler!r}; this needs Dask: pip install distributed'
+            ) from error
+        with Client(scheduler) as client, client.get_executor() as executor:
+            yield executor
+
+    def pool() -> Executor:
+        # The pool does the parallel work: more threads in each worker would fight for the cores.
+        for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
+            os.environ.setdefault(name, '1')
+        return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context('spawn'))
+
+    return cluster if scheduler else pool
+
+
+def _write(path: Path, result: Trajectories) -> None:
+    part = path.with_suffix('.part')
+    with part.open('wb') as file:
+        np.savez(file, **result.arrays())  # type: ignore[arg-type]
+    os.replace(part, path)
+
+
+def _read(path: Path) -> Trajectories | None:
+    if not path.is_file():
+        return None
+    with np.load(path, allow_pickle=False) as data:
+        return Trajectories(**{name: data[name] for name in data.files})

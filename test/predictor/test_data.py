@@ -1,0 +1,205 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import partial
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pacsbo_ros.core import Settings
+from pacsbo_ros.core.domains import Hull
+from pacsbo_ros.predictor import load_predictor
+from pacsbo_ros.predictor import workers
+from pacsbo_ros.predictor.batch import run_batch
+from pacsbo_ros.predictor.data import (
+    NORMS,
+    Family,
+    Plan,
+    Trajectories,
+    local_norms,
+    make_problem,
+    reference_points,
+    run,
+)
+
+LINE = Plan(Family('matern32', 1, (0.05, 0.4)), seed=3, samples=9, candidates=60)
+PLANE = Plan(Family('matern52', 2, (0.2, 0.5)), seed=4, samples=8, candidates=225)
+
+
+def assert_same(a, b):
+    for field in fields(Trajectories):
+        np.testing.assert_array_equal(getattr(a, field.name), getattr(b, field.name),
+                                      err_msg=field.name)
+
+
+@pytest.mark.parametrize('plan', [LINE, PLANE, replace(LINE, starts=1)], ids=['1-D', '2-D', 'one'])
+def test_the_batch_does_what_the_optimiser_does(plan):
+    together = run_batch(plan, range(6))
+    alone = Trajectories.join([run(plan, i) for i in range(6)])
+    for field in fields(Trajectories):
+        np.testing.assert_allclose(
+            getattr(together, field.name), getattr(alone, field.name), rtol=1e-6, atol=1e-9,
+            err_msg=field.name)
+
+
+def test_the_batch_does_what_the_optimiser_does_with_a_predictor_in_the_loop():
+    plan = replace(LINE, length_scale=0.1, lam=0.005, samples=12)
+    eta = load_predictor('default', Settings(length_scales=(0.1,)))
+    plan_of_window = replace(plan, samples=30)  # the window of the settings is that of the run
+    together = run_batch(plan_of_window, range(3), eta.estimates)
+    alone = Trajectories.join([run(plan_of_window, i, eta) for i in range(3)])
+    np.testing.assert_allclose(together.mean_norm, alone.mean_norm, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(together.r, alone.r, rtol=1e-6)
+
+
+def test_a_true_norm_bounds_every_sub_domain_and_grows_with_it():
+    runs = run_batch(PLANE, range(8))
+    live = runs.count > 0
+    label = runs.label[live]
+    assert np.all(label[:, 0] <= label[:, 1] * (1 + 1e-9))
+    assert np.all(label[:, 1] <= label[:, 2] * (1 + 1e-9))
+    np.testing.assert_array_equal(runs.label[:, 0, 2], runs.norm)
+    assert np.all((runs.norm >= NORMS[0]) & (runs.norm <= NORMS[1]))
+
+
+def test_a_true_norm_agrees_with_one_on_a_much_denser_set():
+    plan = replace(LINE, length_scale=0.1)
+    for index in range(5):
+        problem = make_problem(plan, index)
+        hull = Hull(np.array([[0.2], [0.7]]), 0.1)
+        coarse = local_norms(problem, hull, np.random.default_rng(0))
+        for label, (low, high) in zip(coarse, ((0.2, 0.7), (0.15, 0.75)), strict=False):
+            U = np.linspace(low, high, 400)[:, None]
+            K = problem.h.kernel(U, U) + 1e-10 * np.eye(400)
+            h = problem.h(U)
+            dense = np.sqrt(h @ np.linalg.solve(K, h))
+            assert 0.93 * dense < label < 1.001 * dense
+
+
+@pytest.mark.parametrize('A', [
+    [[0.5, 0.5]], [[0.1, 0.1], [0.9, 0.9]], [[0.0, 0.0], [1.0, 0.0], [0.5, 0.8], [0.4, 0.2]]])
+def test_reference_points_lie_in_their_domains_also_for_flat_hulls(A):
+    hull = Hull(np.array(A), 0.1)
+    inner, outer = reference_points(hull, np.random.default_rng(1))
+    assert np.all(hull.level(inner) <= 1e-9)
+    assert len(outer) > 5
+    assert np.all(hull.innermost(outer) == 1)
+    assert np.all((outer >= 0) & (outer <= 1))
+
+
+def test_starts_are_random_and_safe():
+    problem = make_problem(LINE, 0)
+    assert np.all(problem.h(problem.starts) >= problem.threshold)
+    other = make_problem(LINE, 1)
+    assert not np.allclose(problem.starts, other.starts)
+
+
+def test_the_optimiser_keeps_its_own_candidates_above_three_dimensions():
+    plan = Plan(Family('rbf', 4, (0.4, 0.8)), seed=1, samples=6, candidates=256)
+    runs = run(plan, 0)
+    assert runs.steps[0] >= 1
+    assert np.all(runs.label[0, 0] > 0)
+
+
+# Workers --------------------------------------------------------------------------------------
+
+def pool(count):
+    return workers.executor_factory(count)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(workers, 'CHUNK', 3)
+
+
+@pytest.fixture(scope='module')
+def expected():
+    return Trajectories.join([run_batch(LINE, range(i, min(i + 3, 8))) for i in (0, 3, 6)])
+
+
+@pytest.mark.parametrize('count', [1, 2])
+def test_any_number_of_workers_makes_the_same_data(count, expected, small_chunks):
+    assert_same(workers.trajectories(LINE, 0, 8, pool(count)), expected)
+
+
+def test_what_was_made_is_not_made_again(tmp_path, expected, small_chunks):
+    workers.trajectories(LINE, 0, 6, pool(1), tmp_path)
+
+    @contextmanager
+    def only_the_rest():
+        with pool(1)() as executor:
+            submit, tasks = executor.submit, []
+            executor.submit = lambda f, task: (tasks.append(task.first), submit(f, task))[1]
+            yield executor
+            assert tasks == [6]
+
+    assert_same(workers.trajectories(LINE, 0, 8, only_the_rest, tmp_path), expected)
+
+
+def die_once(task, witness):
+    """Kill the worker on the first try of the second task."""
+    path = Path(witness)
+    if task.first == 3 and not path.exists():
+        path.touch()
+        os.kill(os.getpid(), 9)
+    return workers.work(task)
+
+
+def tasks_of(plan):
+    return [workers.Task(plan, i, min(i + 3, 8)) for i in (0, 3, 6)]
+
+
+def test_a_killed_worker_loses_no_result(tmp_path, expected):
+    witness = tmp_path / 'died'
+    found = workers.collect(partial(die_once, witness=str(witness)), tasks_of(LINE), pool(2))
+    assert witness.exists()
+    assert_same(Trajectories.join(found), expected)
+
+
+def always_die(task):
+    os.kill(os.getpid(), 9)
+
+
+def test_workers_that_always_die_are_an_error_not_an_endless_loop(monkeypatch):
+    monkeypatch.setattr(workers, 'ATTEMPTS', 2)
+    with pytest.raises(workers.BrokenExecutor):
+        workers.collect(always_die, tasks_of(LINE), pool(1))
+
+
+def fail(task):
+    raise ZeroDivisionError('a bug is not a dead worker')
+
+
+def test_an_error_in_the_work_is_not_tried_again():
+    with pytest.raises(ZeroDivisionError, match='a bug'):
+        workers.collect(fail, tasks_of(LINE), pool(1))
+
+
+def test_a_task_is_named_by_all_that_it_depends_on():
+    eta = load_predictor('default', Settings())
+    task = workers.Task(LINE, 0, 3)
+    others = [replace(task, plan=PLANE), replace(task, last=4), replace(task, predictor=eta),
+              replace(task, optimizer=True), replace(task, plan=replace(LINE, seed=9))]
+    assert len({t.key() for t in (task, *others)}) == len(others) + 1
+
+
+def test_a_dask_cluster_makes_the_same_data_and_survives_a_killed_worker(tmp_path, expected):
+    distributed = pytest.importorskip('distributed')
+    # Processes, so that one can be killed; the nanny starts it again.
+    with distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None,
+            host='127.0.0.1', silence_logs=50) as cluster:
+        witness = tmp_path / 'died'
+        found = workers.collect(partial(die_once, witness=str(witness)), tasks_of(LINE),
+                                workers.executor_factory(1, cluster.scheduler_address))
+    assert witness.exists()
+    assert_same(Trajectories.join(found), expected)
+
+
+def test_a_scheduler_without_dask_is_a_clear_error(monkeypatch):
+    monkeypatch.setitem(__import__('sys').modules, 'distributed', None)
+    with pytest.raises(ValueError, match='pip install distributed'), \
+            workers.executor_factory(1, 'tcp://127.0.0.1:1')():
+        pass

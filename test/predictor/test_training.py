@@ -1,0 +1,110 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+from dataclasses import replace
+import json
+
+import numpy as np
+import pytest
+
+from pacsbo_ros.core import Settings
+from pacsbo_ros.predictor import load_predictor
+from pacsbo_ros.predictor.batch import run_batch
+from pacsbo_ros.predictor.calibration import calibrate, conformal_quantile
+from pacsbo_ros.predictor.checkpoint import SHIPPED, load_checkpoint
+from pacsbo_ros.predictor.data import Family, Plan
+from pacsbo_ros.predictor.model import NormPredictor
+from pacsbo_ros.predictor.train import RECIPES, estimate_ratios, main
+
+PLAN = Plan(Family('matern32', 1, (0.05, 0.4)), seed=31, samples=10, candidates=60,
+            length_scale=0.1, lam=0.005)
+
+
+@pytest.mark.parametrize('size', [40, 199, 200])
+def test_the_conformal_quantile_covers_the_next_score_as_promised(size):
+    rng = np.random.default_rng(size)
+    coverage, hits = 0.9, []
+    for _ in range(4000):
+        scores = rng.gumbel(size=size + 1)
+        hits.append(scores[-1] <= conformal_quantile(scores[:-1], coverage))
+    assert np.mean(hits) >= coverage - 3 * 0.3 / np.sqrt(4000)
+    assert np.mean(hits) <= coverage + 1 / (size + 1) + 3 * 0.3 / np.sqrt(4000)
+
+
+def test_calibration_repairs_a_network_that_is_wrong():
+    eta = load_predictor('default', Settings())
+    broken = replace(eta.network, biases=(*eta.network.biases[:-1], eta.network.biases[-1] - 1.0))
+    runs = run_batch(PLAN, range(400))
+    repaired = NormPredictor(broken, calibrate(broken, eta.window, {0.1: runs}, 0.9), eta.window)
+    fresh = run_batch(replace(PLAN, seed=32), range(400))
+    covered = np.nanmean(estimate_ratios(repaired, fresh) >= 1.0, axis=0)
+    assert np.all(covered >= 0.9 - 4 * 0.3 * np.sqrt(2 / 400))
+    raw = replace(repaired, calibration=replace(
+        repaired.calibration, kappa=np.ones_like(repaired.calibration.kappa)))
+    assert np.nanmin(np.nanmean(estimate_ratios(raw, fresh) >= 1.0, axis=0)) < 0.85
+
+
+@pytest.mark.parametrize('n', [1, 2])
+def test_the_shipped_predictor_covers_fresh_functions_in_the_loop(n):
+    recipe = RECIPES[n]
+    settings = Settings(dimension=n, length_scales=(recipe.main,))
+    eta = load_predictor('default', settings)
+    plan = Plan(Family('matern32', n, (recipe.length_scales[0], recipe.length_scales[-1])),
+                seed=77, samples=12, candidates=recipe.candidates // (3 if n == 2 else 1),
+                length_scale=recipe.main, lam=0.005)
+    runs = run_batch(plan, range(150), eta.estimates)
+    ratios = estimate_ratios(eta, runs)
+    covered = np.nanmean(np.where(np.isnan(ratios), np.nan, ratios >= 1.0), axis=0)
+    # 150 functions: four standard deviations below the promised 0.9.
+    assert np.nanmin(covered) >= 0.9 - 4 * 0.3 / np.sqrt(150)
+
+
+@pytest.mark.parametrize('n', [1, 2, 4])
+def test_a_shipped_checkpoint_says_how_it_was_made_and_how_well_it_does(n):
+    made = load_checkpoint(SHIPPED / f'matern32_n{n}.json')
+    assert made.training['seed'] == 1
+    assert made.training['functions'] >= 100
+    assert made.length_scales == (RECIPES[n].length_scales[0], RECIPES[n].length_scales[-1])
+    assert set(made.metrics['least_coverage']) == {'hull', 'enlarged', 'box'}
+
+
+ARGUMENTS = ['--functions', '12', '--calibration', '18', '--test', '10', '--samples', '6',
+             '--epochs', '2', '--workers', '1', '--window', '4']
+
+
+def test_training_twice_with_one_seed_gives_the_same_checkpoint(tmp_path, monkeypatch):
+    pytest.importorskip('torch')
+    monkeypatch.setattr('pacsbo_ros.predictor.workers.CHUNK', 9)
+    texts = []
+    for name, workers in (('a', '1'), ('b', '2')):
+        folder = tmp_path / name
+        assert main([*ARGUMENTS, '--workers', workers, '--out', str(folder),
+                     '--work', str(folder / 'work')]) == 0
+        texts.append((folder / 'matern32_n1.json').read_text())
+    assert texts[0] == texts[1]
+    # An interrupted training goes on with what it has, to the same end.
+    for path in sorted((tmp_path / 'a' / 'work').glob('*.npz'))[::2]:
+        path.unlink()
+    main([*ARGUMENTS, '--out', str(tmp_path / 'a'), '--work', str(tmp_path / 'a' / 'work')])
+    assert (tmp_path / 'a' / 'matern32_n1.json').read_text() == texts[0]
+    main([*ARGUMENTS, '--seed', '2', '--out', str(tmp_path), '--work', str(tmp_path / 'c')])
+    other = json.loads((tmp_path / 'matern32_n1.json').read_text())
+    assert other['sha256'] != json.loads(texts[0])['sha256']
+
+
+def test_the_numpy_network_is_the_torch_network(monkeypatch):
+    torch = pytest.importorskip('torch')
+    from pacsbo_ros.predictor import training
+    runs = run_batch(PLAN, range(12))
+    network, loss = training.fit(runs.take(slice(8)), runs.take(slice(8, None)), 5, 0.9, 0,
+                                 hidden=(6,), epochs=2)
+    X, y = training.rows(runs.take(slice(8, None)), 5)
+    error = torch.tensor(y - network(X))
+    assert float(training._pinball(error, 0.9)) == pytest.approx(loss, rel=1e-4)
+
+
+def test_a_quantile_is_what_the_loss_asks_for():
+    torch = pytest.importorskip('torch')
+    from pacsbo_ros.predictor import training
+    y = torch.tensor(np.random.default_rng(0).gumbel(size=2001))
+    losses = [float(training._pinball(y - q, 0.9)) for q in y]
+    best = float(y[int(np.argmin(losses))])
+    assert best == pytest.approx(float(torch.quantile(y, 0.9)), abs=1e-9)
