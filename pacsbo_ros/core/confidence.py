@@ -11,14 +11,15 @@ How delta is split
 The run fails if any band of any output fails at any time. With m outputs and D domains:
 
   what can fail                        share of delta           holds
-  noise, per output                    δ / (2m)                 all iterations and domains at once
-  norm, 'scale_free', per output       δ / (2m)                 all iterations and domains at once
-  norm, 'hoeffding', 'bernstein'       δ / (2mD) · 6/(πt)²      one test t of one output, domain
-  norm, 'scenario', 'cantelli'         δ / (2mD)                one iteration, output, domain
+  noise, per output                    0.1·δ/m                  all iterations and domains at once
+  norm, 'scale_free', per output       0.9·δ/m                  all iterations and domains at once
+  norm, 'hoeffding', 'bernstein'       0.9·δ/(mD) · 6/(πt)²     one test t of one output, domain
+  norm, 'scenario', 'cantelli'         0.9·δ/(mD)               one iteration, output, domain
   norm, 'mean'                         0                        certain, given its assumption
   norm given (SafeOpt)                 0                        certain, if the user is right
 
-The noise term is a self-normalised martingale bound: uniform in time, and the domains share
+The noise gets the smaller part because its share enters a logarithm, beside ln det(I + K/λ),
+while the norm's share is a quantile. The noise term is a self-normalised martingale bound: uniform in time, and the domains share
 samples and noise, so neither costs anything. 'scale_free' spends its share once over all
 iterations and domains (see `library`). 'hoeffding' and 'bernstein' test again and again: the
 t-th test of a run, counted over iterations and rounds, gets 6/(π²t²) of the share, which sums
@@ -35,6 +36,8 @@ import numpy as np
 
 from pacsbo_ros.core.gp import GaussianProcess
 
+NOISE_PART = 0.1
+
 
 @dataclass(frozen=True)
 class DeltaSplit:
@@ -47,8 +50,9 @@ class DeltaSplit:
     @staticmethod
     def of(delta: float, outputs: int, domains: int) -> DeltaSplit:
         """Split delta over noise and norm, outputs and domains."""
-        half = 0.5 * delta / outputs
-        return DeltaSplit(half, half, half / domains)
+        noise = NOISE_PART * delta / outputs
+        norm = (1.0 - NOISE_PART) * delta / outputs
+        return DeltaSplit(noise, norm, norm / domains)
 
 
 def spent_on_test(delta: float, test: int) -> float:

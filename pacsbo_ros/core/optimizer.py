@@ -74,6 +74,7 @@ class SafeOptimizer(ABC):
         self._values: list[tuple[float, ...]] = []
         self._updates: list[int] = []  # sample counts at which the bands were renewed
         self._hull: Hull | None = None
+        self._judged: Hull | None = None  # the hull by which the candidates were sorted
         self._posteriors: list[Posterior] = []
         self._norms: list[NormEstimate] = []
 
@@ -250,7 +251,8 @@ class SafeOptimizer(ABC):
             self._start()
         self._updates.append(len(self._points))
         self._refine()
-        self._where = self._innermost(self._X)
+        if self._judged is not self._hull or self._refined.stop > self._refined.start:
+            self._where, self._judged = self._innermost(self._X), self._hull
         old = self._norms
         self._norms = self._norm_estimates()
         D = len(self.settings.domains)

@@ -49,6 +49,7 @@ TRUTH_CENTRES = 100
 NOISE = 0.01  # standard deviation, which is the noise bound R of Gaussian noise
 LIBRARIES = 16  # different seeds of the optimiser, so that not one library decides all runs
 DENSE = 160  # points on which the true local norm is evaluated
+RESOLUTION = 0.99  # the true local norm is known to about 1 %: it rests on DENSE points
 DEFAULT = 'scale_free'
 DRAWING = ('scenario', 'hoeffding', 'bernstein')  # bounds that draw, about 100 times slower
 METHODS = (DEFAULT, 'mean', 'cantelli', *DRAWING,
@@ -76,7 +77,7 @@ class Outcome:
     unsafe: int  # evaluations below the threshold
     left: float  # share of the start's regret
     samples: int
-    below: dict[str, bool]  # per domain: was B ever below the true local norm?
+    below: dict[str, bool]  # per domain: was B ever more than 1 % below the true local norm?
     worst: float  # least B/(true local norm) of the run
     stuck: str  # code of NothingToPropose, or ''
 
@@ -129,7 +130,7 @@ def run(index: int, method: str, n: int, samples: int, centres: int = TRUTH_CENT
     for _ in range(samples):
         proposal = optimizer.ask()
         for domain, ratio in norm_ratios(optimizer, problem).items():
-            below[domain] |= ratio < 1.0
+            below[domain] |= ratio < RESOLUTION
             worst = min(worst, ratio)
         if isinstance(proposal, NothingToPropose):
             stuck = proposal.code
@@ -182,6 +183,7 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         'unsafe': float(np.mean([o.unsafe > 0 for o in outcomes])),
         'below': float(np.mean([any(o.below.values()) for o in outcomes])),
         'below_domain': {d: float(np.mean([o.below[d] for o in outcomes])) for d in domains},
+        'worst': float(np.quantile([o.worst for o in outcomes], 0.05)),
         'left_median': float(np.median(left)),
         'left_mean': float(left.mean()),
         'stuck': float(np.mean([bool(o.stuck) for o in outcomes])),
@@ -192,13 +194,14 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     """Write the rows as a Markdown table."""
     lines = [
         '| method | runs | runs with an unsafe evaluation | B below the true norm '
-        '(hull / enlarged / box) | regret left, median | mean |',
-        '|---|---|---|---|---|---|']
+        '(hull / enlarged / box) | least B/norm, 5 % quantile | regret left, median | mean |',
+        '|---|---|---|---|---|---|---|']
     for r in rows:
         parts = ' / '.join(f'{r["below_domain"][d]:.3f}' if d in r['below_domain'] else '–'
                            for d in ('hull', 'enlarged', 'box'))
         lines.append(f'| {r["method"]} | {r["runs"]} | {r["unsafe"]:.4f} | {r["below"]:.3f} '
-                     f'({parts}) | {r["left_median"]:.3f} | {r["left_mean"]:.3f} |')
+                     f'({parts}) | {r["worst"]:.2f} | {r["left_median"]:.3f} '
+                     f'| {r["left_mean"]:.3f} |')
     return '\n'.join(lines)
 
 

@@ -1,0 +1,117 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Measure the optimiser: ratios from one run, so that the machine cancels out.
+
+The yardstick for speed is Algorithm 3 taken literally: one random function after the other, each
+with its own linear system, as a reader of the paper would write it down first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+import time
+import tracemalloc
+
+import numpy as np
+
+from pacsbo_ros.core import Pacsbo, Settings, random_function
+from pacsbo_ros.core.kernels import Array, Kernel
+
+Line = tuple[str, float, str, str | None]
+
+
+def literal_algorithm_3(kernel: Kernel, A: Array, y: Array, low: Array, high: Array, q: int,
+                        rng: np.random.Generator) -> float:
+    """Draw q interpolating functions of N-hat = 100 centres one by one; give mean + w."""
+    norms = []
+    for _ in range(q):
+        tail = rng.uniform(low, high, size=(100 - len(A), A.shape[1]))
+        a = rng.uniform(-1.0, 1.0, size=len(tail))
+        K = kernel(A, A) + 1e-6 * np.eye(len(A))
+        head = np.linalg.solve(K, y - kernel(A, tail) @ a)
+        centres, alpha = np.vstack([A, tail]), np.concatenate([head, a])
+        norms.append(np.sqrt(alpha @ kernel(centres, centres) @ alpha))
+    w = (max(norms) - min(norms)) * np.sqrt(np.log(2 / 0.1) / (2 * q))
+    return float(np.mean(norms) + w)
+
+
+def seconds(action: Callable[[], object], repeats: int) -> float:
+    """Give the least time of several calls: the one that others disturbed least."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        action()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def prepared(n: int, N: int, candidates: int, ell: float, **changes: object) -> Pacsbo:
+    """Give an optimiser with one reward, one constraint and N samples."""
+    settings = Settings(dimension=n, constraints=1, length_scales=(ell,), candidates=candidates,
+                        memory_limit=1e10, **changes)  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    functions = [random_function(settings.kernels()[0], 100, rng, norm=2.0) for _ in range(2)]
+    optimizer = Pacsbo(settings)
+    X = rng.uniform(0.2, 0.8, (N, n))
+    for x in X:
+        optimizer.tell(x, [functions[0](x[None])[0], 1.0 + 0.2 * functions[1](x[None])[0]])
+    optimizer.ask()
+    return optimizer
+
+
+def iteration(optimizer: Pacsbo, steps: int) -> float:
+    """Give the least time of tell and ask together."""
+    times = []
+    rng = np.random.default_rng(1)
+    for _ in range(steps):
+        x = rng.uniform(0.2, 0.8, optimizer.settings.dimension)
+        start = time.perf_counter()
+        optimizer.tell(x, [0.1, 1.0])
+        optimizer.ask()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def exponent(sizes: list[int], times: list[float]) -> float:
+    """Fit t ~ size^p and give p."""
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def run() -> Iterator[Line]:
+    """Yield name, value, unit and goal of every measurement."""
+    rng = np.random.default_rng(2)
+    kernel = Kernel('matern32', (0.1,))
+    A = rng.random((12, 1))
+    y = random_function(kernel, 100, rng, norm=2.0)(A)
+    once = seconds(lambda: literal_algorithm_3(
+        kernel, A, y, np.zeros(1), np.ones(1), 1000, np.random.default_rng(0)), 2)
+    ours = iteration(prepared(1, 9, 1000, 0.1), 6)
+    # Three domains, two outputs: the literal algorithm runs six times an iteration.
+    yield 'core.literal_algorithm_3', once, 's', None
+    yield 'core.iteration_1d', 1e3 * ours, 'ms', None
+    yield 'core.iteration_speedup_1d', 6 * once / ours, 'x', '>= 1000'
+
+    ours = iteration(prepared(2, 47, 10_000, 0.3), 6)
+    V, v = rng.random((50, 10_000)), rng.random(50)
+    floor = seconds(lambda: v @ V, 50)
+    yield 'core.iteration_2d', 1e3 * ours, 'ms', None
+    yield 'core.floor_2d', 1e3 * floor, 'ms', None
+    yield 'core.iteration_over_floor_2d', ours / floor, 'x', '<= 20'
+
+    counts = [10, 25, 50, 100, 200]
+    times = [iteration(prepared(2, N, 10_000, 0.3), 4) for N in counts]
+    yield 'core.exponent_samples', exponent(counts, times), '', '<= 1.5'
+    grids = [1000, 10_000, 100_000, 1_000_000]
+    times = [iteration(prepared(2, 10, G, 0.3, max_samples=32), 3) for G in grids]
+    yield 'core.exponent_candidates', exponent(grids, times), '', '<= 1.1'
+
+    tracemalloc.start()
+    prepared(2, 50, 10_000, 0.3)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    yield 'core.peak_memory_2d', peak / 2 ** 20, 'MiB', '<= 200'
+
+
+if __name__ == '__main__':
+    for name, value, unit, goal in run():
+        print(f'{name:32s} {value:10.3f} {unit:4s} {goal or ""}')
