@@ -4,11 +4,12 @@ The loop of the optimiser on many functions at once: cheap trajectories for trai
 
   symbol    meaning                                                        shape
   X         candidates: a regular or low-discrepancy set, and the starts   (F, G, n)
-  H         true values at the candidates                                  (F, G)
+  Z         candidates divided by the length scales                        (F, G, n)
   V, W      rows L⁻¹ k(A, X) and L⁻¹ y, as in the Gaussian process         (F, N, G), (F, N)
   L         Cholesky factor of K + λI                                      (F, N, N)
   low, up   running intersection of the bands                              (F, G)
   where     innermost domain of every candidate                            (F, G)
+  S         safe candidates                                                (F, G)
 
 One reward, safe above a threshold, one kernel: with the same candidates it proposes what
 `Pacsbo` proposes. Every sample is a candidate, so a new row of L is a column of V and no
@@ -21,7 +22,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pacsbo_ros.core.candidates import make_candidates
+from pacsbo_ros.core.candidates import make_candidates, refine
 from pacsbo_ros.core.confidence import DeltaSplit
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.kernels import SHAPES, Array
@@ -34,6 +35,7 @@ from pacsbo_ros.predictor.data import (
     random_streams,
 )
 
+ANCHORS = 64  # most uncertain safe candidates around which some are drawn again
 CHUNK = 16  # safe candidates tested at once for being expanders
 
 # Gives the estimates (F, 3) of the norm on the domains from mean_norm (F, H), r (F, H, 3),
@@ -47,22 +49,21 @@ class Batch:
     def __init__(self, plan: Plan, problems: Sequence[Problem]) -> None:
         self.plan, self.problems = plan, problems
         s = problems[0].settings
-        sets = [make_candidates(p.settings, p.starts, plan.seed).X for p in problems]
-        self.X = np.stack(sets)
+        sets = [make_candidates(p.settings, p.starts, plan.seed) for p in problems]
+        self.X, self.refined = np.stack([c.X for c in sets]), sets[0].refined
         self.ell = np.array([p.h.kernel.length_scales for p in problems])
         self.lam = np.array([p.settings.lam for p in problems])
         self.threshold = np.array([[p.threshold] for p in problems])
-        self.H = np.stack([p.h(X) for p, X in zip(problems, self.X, strict=True)])
         self.Z = self.X / self.ell[:, None]
         self.shape = SHAPES[s.kernel]
-        F, G = self.H.shape
-        S = plan.samples
+        F, G, S = *self.X.shape[:2], plan.samples
         self.rows, self.N = np.arange(F), 0
         self.V, self.W, self.L = np.empty((F, S, G)), np.empty((F, S)), np.zeros((F, S, S))
         self.mu, self.var = np.zeros((F, G)), np.ones((F, G))
         self.low, self.up = np.full((F, G), -np.inf), np.full((F, G), np.inf)
         self.B_before = np.full((F, 3), np.inf)
-        self.A = np.empty((F, S, s.dimension))
+        self.A, self.Y = np.zeros((F, S, s.dimension)), np.zeros((F, S))
+        self.S: np.ndarray | None = None
         self.hulls: list[Hull] = []
         self.settings = s
         self.delta_noise = DeltaSplit.of(s.delta, 1, 3).noise
@@ -80,7 +81,7 @@ class Batch:
         w = (y - np.einsum('fn,fn->f', ell, self.W[:, :N])) / pivot
         self.V[:, N], self.W[:, N] = v, w
         self.L[:, N, :N], self.L[:, N, N] = ell, pivot
-        self.A[:, N] = self.X[rows, choice]
+        self.A[:, N], self.Y[:, N] = self.X[rows, choice], y
         self.mu += w[:, None] * v
         self.var -= v * v
         self.N += 1
@@ -96,13 +97,42 @@ class Batch:
         square = np.sum(W ** 2, axis=1) - self.lam * np.sum(alpha ** 2, axis=1)
         return np.sqrt(np.maximum(square, 0.0))
 
-    def locate(self) -> Array:
-        """Find the innermost domain of every candidate; give r on the domains, (F, 3)."""
+    def measure(self, choice: np.ndarray) -> Array:
+        """Give the true values at one candidate of every function."""
+        return np.array([p.h(x[None])[0] for p, x in zip(
+            self.problems, self.X[self.rows, choice], strict=True)])
+
+    def redraw(self) -> None:
+        """Draw a part of the candidates again, as the optimiser does above three dimensions."""
+        part, N = self.refined, self.N
+        count = part.stop - part.start
+        if not count:
+            return
+        for f in self.rows:
+            anchors = self.A[f, :N][self.Y[f, :N] >= self.threshold[f]]
+            if self.S is not None:
+                S = np.flatnonzero(self.S[f])
+                sigma = np.sqrt(np.maximum(self.var[f, S], 0.0))
+                anchors = np.vstack([anchors, self.X[f, S[np.argsort(-sigma)[:ANCHORS]]]])
+            rng = np.random.default_rng([self.plan.seed, 5, N])
+            self.X[f, part] = refine(anchors, tuple(self.ell[f]), count, rng)
+        self.Z[:, part] = self.X[:, part] / self.ell[:, None]
+        d = np.linalg.norm(
+            (self.A[:, :N] / self.ell[:, None])[:, :, None] - self.Z[:, None, part], axis=3)
+        V = np.linalg.solve(self.L[:, :N, :N], self.shape(d))
+        self.V[:, :N, part] = V
+        self.mu[:, part] = np.matmul(self.W[:, None, :N], V)[:, 0]
+        self.var[:, part] = 1.0 - np.sum(V * V, axis=1)
+        self.low[:, part], self.up[:, part] = -np.inf, np.inf
+
+    def locate(self) -> tuple[Array, Array]:
+        """Find the innermost domain of every candidate; give r and share of the domains."""
         self.where = np.stack([
             h.innermost(X) for h, X in zip(self.hulls, self.X, strict=True)])
         var = np.maximum(self.var, 0.0)
-        integral = [np.sum(var * (self.where <= d), axis=1) / var.shape[1] for d in range(3)]
-        return 1.0 / np.maximum(np.stack(integral, axis=1), np.finfo(float).tiny ** 0.5)
+        inside = np.stack([self.where <= d for d in range(3)], axis=1)
+        integral = np.matmul(inside, var[..., None])[..., 0] / var.shape[1]
+        return (1.0 / np.maximum(integral, np.finfo(float).tiny ** 0.5), inside.mean(axis=2))
 
     def choose(self, B: Array) -> np.ndarray:
         """Give the next candidate of every function, -1 where there is none."""
@@ -120,6 +150,7 @@ class Batch:
         np.minimum(self.up, self.mu + self.beta * sigma, out=self.up)
         S = self.low >= self.threshold
         S[:, S.shape[1] - self.plan.starts:] = True
+        self.S = S
         opened = self.up - self.low > s.tolerance
         best = np.max(self.low, axis=1, where=S, initial=-np.inf)
         M = S & (self.up >= best[:, None]) & opened
@@ -182,17 +213,19 @@ def run_batch(
     batch = Batch(plan, problems)
     F, S = len(problems), plan.samples
     count, mean_norm = np.zeros((F, S), dtype=int), np.zeros((F, S))
-    r, label = np.zeros((F, S, 3)), np.zeros((F, S, 3))
+    r, share, label = np.zeros((3, F, S, 3))
     unsafe, live = np.zeros(F, dtype=int), np.ones(F, dtype=bool)
-    first = batch.H.shape[1] - plan.starts
+    first = batch.X.shape[1] - plan.starts
     for i in range(plan.starts):
         choice = np.full(F, first + i)
-        y = batch.H[batch.rows, choice] + noise[:, i]
-        batch.add(choice, np.maximum(y, batch.threshold[:, 0]))
+        # A start is safe by assumption: noise may not contradict it.
+        y = np.maximum(batch.measure(choice) + noise[:, i], batch.threshold[:, 0])
+        batch.add(choice, y)
     for step in range(S - plan.starts + 1):
         N, at = batch.N, np.flatnonzero(live)
+        batch.redraw()
         mean_norm[at, step], count[at, step] = batch.mean_norms()[at], N
-        r[at, step] = batch.locate()[at]
+        r[at, step], share[at, step] = (part[at] for part in batch.locate())
         for f in at:
             label[f, step] = label[f, step - 1] if step and not batch.wider[f] else local_norms(
                 problems[f], batch.hulls[f], streams[f][1])
@@ -205,9 +238,11 @@ def run_batch(
         live &= choice >= 0
         # A function that has ended goes on at its first start, unrecorded, to keep in step.
         choice = np.where(live, choice, first)
-        value = batch.H[batch.rows, choice]
+        value = batch.measure(choice)
         unsafe += live & (value < batch.threshold[:, 0])
         batch.add(choice, value + noise[:, N])
+    ended = np.arange(S) >= np.max(count, axis=1, keepdims=True)
+    batch.A[ended], batch.Y[ended] = 0.0, 0.0
     return Trajectories(
         np.asarray(indices), np.array([p.norm for p in problems]), batch.ell, batch.lam,
-        count, mean_norm, r, label, unsafe)
+        count, mean_norm, r, share, label, batch.A, batch.Y, unsafe)

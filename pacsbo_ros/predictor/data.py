@@ -6,9 +6,12 @@ Trajectories on random RKHS functions, as in Algorithm 1: what the predictor lea
   h            random RKHS function, norm U(0.5, 30)                            callable
   mean_norm    ‖μ_A‖ after N samples; 0 where the run has ended                 (T, S)
   r            1/∫σ² on hull, enlarged hull, box                                (T, S, 3)
+  share        share of the box that hull, enlarged hull and box cover          (T, S, 3)
   label        true norm of h on hull, enlarged hull, box                       (T, S, 3)
   count        number of samples N; 0 where the run has ended                   (T, S)
-  T, S         trajectories, steps (a step is one update of the bands)          scalars
+  points       samples in their order; zeros after the end                      (T, S, n)
+  values       what was measured there                                          (T, S)
+  T, S         trajectories, samples and most steps (updates of the bands)      scalars
 
 The norm of h on a sub-domain is that of its restriction, which is the norm of the smoothest
 function with the same values there: evaluated on the samples that span the hull and `REFERENCE`
@@ -21,15 +24,21 @@ nor the order in which they finish can change the data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from pacsbo_ros.core import Kernel, NothingToPropose, Pacsbo, RkhsFunction, Settings
-from pacsbo_ros.core import random_function
+from pacsbo_ros.core import (
+    Kernel,
+    NothingToPropose,
+    Pacsbo,
+    RkhsFunction,
+    Settings,
+    random_function,
+)
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.optimizer import Predictor
@@ -91,7 +100,10 @@ class Trajectories:
     count: np.ndarray  # (T, S)
     mean_norm: Array  # (T, S)
     r: Array  # (T, S, 3)
+    share: Array  # (T, S, 3)
     label: Array  # (T, S, 3)
+    points: Array  # (T, S, n)
+    values: Array  # (T, S)
     unsafe: np.ndarray  # (T,) evaluations below the threshold
 
     def __len__(self) -> int:
@@ -155,7 +167,7 @@ def run(plan: Plan, index: int, predictor: Predictor | None = None) -> Trajector
     threshold = problem.threshold
     S, step, unsafe = plan.samples, 0, 0
     count, mean_norm = np.zeros(S, dtype=int), np.zeros(S)
-    r, label = np.zeros((S, 3)), np.zeros((S, 3))
+    r, share, label = np.zeros((3, S, 3))
     optimizer = Pacsbo(problem.settings, seed=plan.seed, predictor=predictor or (
         lambda history, settings, domain: float(label[step, DOMAINS.index(domain)])))
     hull = Hull(problem.starts[:1], problem.settings.enlargement)
@@ -172,19 +184,22 @@ def run(plan: Plan, index: int, predictor: Predictor | None = None) -> Trajector
             wider = hull.with_sample(A[-1])
             if wider is not hull:
                 hull, label[step] = wider, local_norms(problem, wider, rng)
-        norms = optimizer.state().norms
-        count[step], mean_norm[step] = len(A), norms[0].mean_norm
-        r[step] = [e.reciprocal for e in norms]
+        state = optimizer.state()
+        count[step], mean_norm[step] = len(A), state.norms[0].mean_norm
+        r[step] = [e.reciprocal for e in state.norms]
+        share[step] = [state.domain_share[d] for d in DOMAINS]
         proposal = optimizer.ask() if len(A) < plan.samples else None
         if proposal is None or isinstance(proposal, NothingToPropose):
             break
         value = float(problem.h(np.array([proposal.point]))[0])
         unsafe += value < threshold
         optimizer.tell(proposal.point, [value + noise.standard_normal() * plan.family.noise])
-    kernel = problem.h.kernel
+    points, values = np.zeros((S, plan.family.dimension)), np.zeros(S)
+    A, Y = optimizer.samples
+    points[:len(A)], values[:len(A)] = A, Y[:, 0]
     return Trajectories(*(np.array([value]) for value in (
-        index, problem.norm, kernel.length_scales, problem.settings.lam, count, mean_norm, r,
-        label, unsafe)))
+        index, problem.norm, problem.h.kernel.length_scales, problem.settings.lam, count,
+        mean_norm, r, share, label, points, values, unsafe)))
 
 
 def random_streams(
@@ -229,11 +244,3 @@ def _unit_ball(count: int, n: int, rng: np.random.Generator) -> Array:
     direction = rng.standard_normal((count, n))
     direction /= np.linalg.norm(direction, axis=1, keepdims=True)
     return direction * rng.random((count, 1)) ** (1.0 / n)
-
-
-def describe(plan: Plan) -> dict[str, Any]:
-    """Give the plan as plain data, for hashes and checkpoints."""
-    return asdict(plan)
-
-
-assert len(DOMAINS) == 3  # the arrays above have one column per domain

@@ -1,6 +1,8 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-Train, calibrate and save norm predictors; the shipped ones are made by exactly
+Train, calibrate and save norm predictors.
+
+The shipped ones are made by exactly
 
     python -m pacsbo_ros.predictor.train --dimensions 1 2 4 --seed 1
 
@@ -54,8 +56,8 @@ class Recipe:
 RECIPES = {
     1: Recipe((0.05, 0.1, 0.2, 0.4), 0.1, 200),
     2: Recipe((0.1, 0.3, 0.6), 0.3, 900),
-    3: Recipe((0.15, 0.4, 0.8), 0.4, 1728),
-    4: Recipe((0.2, 0.5, 1.0), 0.5, 2000),
+    3: Recipe((0.15, 0.4, 0.8), 0.4, 1000),
+    4: Recipe((0.2, 0.5, 1.0), 0.5, 1000),
 }
 
 
@@ -64,12 +66,12 @@ class Choices:
     """Hold the size and the seed of a training."""
 
     seed: int = 1
-    functions: int = 1500  # of Algorithm 1, and as many again of the real loop
-    calibration: int = 1500  # functions at the main length scale; a third at the others
+    functions: int = 1200  # of Algorithm 1, and as many again of the real loop
+    calibration: int = 2400  # functions at the main length scale; a fifth at the others
     test: int = 500
     samples: int = 30
     window: int = 25
-    coverage: float = 0.92
+    coverage: float = 0.925
     epochs: int = 30
 
 
@@ -100,11 +102,9 @@ class Trainer:
         """Make trajectories of one stage."""
         plan = Plan(self.family, 100 * self.choices.seed + stage, self.choices.samples,
                     self.recipe.candidates, **choices)
-        # Above three dimensions the optimiser redraws candidates, which the batch does not.
-        optimizer = self.dimension > 3 and stage > LOOP
         title = f'n = {self.dimension}, stage {stage}' if self.progress else ''
-        return trajectories(plan, 0, count, self.make_executor, self.store, predictor, optimizer,
-                            title)
+        return trajectories(plan, 0, count, self.make_executor, self.store, predictor,
+                            title=title)
 
     def train(self) -> Checkpoint:
         """Run all stages."""
@@ -113,7 +113,7 @@ class Trainer:
         network = self._fit([self._training_runs(ALGORITHM_1, None),
                              self._training_runs(LOOP, eta)])
         eta = self._named('network', network, self._uncalibrated())
-        eta = self._named('draft', network, self._calibrate(FIRST_CALIBRATION, eta, 3))
+        eta = self._named('draft', network, self._calibrate(FIRST_CALIBRATION, eta, 4))
         eta = self._named('final', network, self._calibrate(CALIBRATION, eta, 1))
         test = self.runs(TEST, self.choices.test, eta, length_scale=self.recipe.main, lam=0.005)
         made = self._checkpoint(network, eta.calibration)
@@ -142,7 +142,7 @@ class Trainer:
 
     def _calibrate(self, stage: int, eta: NormPredictor, share: int) -> Calibration:
         count = self.choices.calibration // share
-        sets = {scale: self.runs(stage, count if scale == self.recipe.main else count // 3, eta,
+        sets = {scale: self.runs(stage, count if scale == self.recipe.main else count // 5, eta,
                                  length_scale=scale)
                 for scale in self.recipe.length_scales}
         return calibrate(eta.network, eta.window, sets, self.choices.coverage)
@@ -181,9 +181,8 @@ def metrics(eta: NormPredictor, runs: Trajectories) -> dict[str, Any]:
 
 def estimate_ratios(eta: NormPredictor, runs: Trajectories) -> np.ndarray:
     """Give estimate / true local norm, (T, S, 3), NaN where a run has ended."""
-    T, S = runs.count.shape
     most = int(runs.steps.max())
-    ratios = np.full((T, most, 3), np.nan)
+    ratios = np.full((len(runs), most, 3), np.nan)
     for step in range(most):
         live = runs.count[:, step] > 0
         ratios[live, step] = eta.estimates(

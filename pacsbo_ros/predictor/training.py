@@ -13,6 +13,8 @@ network learns how uncertain the norm is, not only how large.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import torch
 from tqdm import trange
@@ -67,7 +69,7 @@ def _fit(
     X_val, y_val = _tensors(validation, mean, scale)
     sizes = (X.shape[1], *hidden, 1)
     layers: list[torch.nn.Module] = []
-    for i, o in zip(sizes[:-1], sizes[1:], strict=True):
+    for i, o in pairwise(sizes):
         layers += [torch.nn.Linear(i, o), torch.nn.ReLU()]
     net = torch.nn.Sequential(*layers[:-1], torch.nn.Softplus())
     optimizer = torch.optim.AdamW(net.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)

@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 
-from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 import numpy as np
 import pytest
 

@@ -10,8 +10,7 @@ import pytest
 
 from pacsbo_ros.core import Settings
 from pacsbo_ros.core.domains import Hull
-from pacsbo_ros.predictor import load_predictor
-from pacsbo_ros.predictor import workers
+from pacsbo_ros.predictor import load_predictor, workers
 from pacsbo_ros.predictor.batch import run_batch
 from pacsbo_ros.predictor.data import (
     NORMS,

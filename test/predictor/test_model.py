@@ -1,5 +1,7 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
-from hypothesis import given, settings as hypothesis_settings, strategies as st
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
 import numpy as np
 import pytest
 
