@@ -280,15 +280,15 @@ def draw(outcomes: Sequence[Record], runs: Sequence[Record], found: GainMap,
     middle.plot([], [], 'o', color='grey', label='violation, 95 % interval')
     middle.plot([], [], 'kx', label='fall')
     middle.axvline(10, color='black', linewidth=0.8, linestyle=':')
-    middle.set(xlabel='seeds [%]', xlim=(-3, 103))
+    middle.set(xlabel='seeds [%]', xlim=(-3, 103), ylim=(-0.6, len(methods) - 0.4))
     middle.set_yticks(range(len(methods)), methods)
     middle.invert_yaxis()
-    middle.legend(fontsize=8)
+    middle.legend(fontsize=8, loc='center right')
     mesh = right.pcolormesh(found.k_theta, found.k_alpha, found.reward.mean(axis=2).T,
                             vmin=0.93, cmap='viridis', rasterized=True)
     figure.colorbar(mesh, ax=right, label='reward', extend='min')
-    right.contour(found.k_theta, found.k_alpha, found.safe.all(axis=2).T.astype(float),
-                  levels=[0.5], colors='white')
+    right.contour(found.k_theta, found.k_alpha, found.safe.mean(axis=2).T, levels=[0.5],
+                  colors='white')
     mine = [e for run in runs if run['method'] == DEFAULT for e in run['episodes']]
     for safe, style in ((True, {'c': 'black', 's': 5, 'alpha': 0.5, 'label': 'safe episode'}),
                         (False, {'c': 'red', 's': 50, 'marker': 'x', 'label': 'violation'})):
@@ -296,7 +296,7 @@ def draw(outcomes: Sequence[Record], runs: Sequence[Record], found: GainMap,
         right.scatter(*points.T, **style)
     right.plot(*optimum, '*', color='gold', markersize=15, markeredgecolor='black',
                label='safe optimum')
-    right.plot([], [], color='white', label='edge of the safe set')
+    right.plot([], [], color='white', label='half of the repeats safe')
     right.set(xlabel='k_θ [V/rad]', ylabel='k_α [V/rad]', title=f'{DEFAULT}: all episodes')
     right.legend(fontsize=8, loc='upper left', facecolor='lightgrey')
     figure.savefig(path, dpi=130)
@@ -316,7 +316,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument('--grid', type=int, default=61, help='gains per axis of the map')
     options = parser.parse_args(arguments)
     bench = read_config(options.config)
-    origin = records.provenance('pacsbo_ros.experiments.furuta', arguments)
     runs = []
     for method in options.methods:
         wanted = [{'method': method, 'seed': s, 'settings': bench.problem.settings.to_dict(),
@@ -324,6 +323,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                   for s in range(options.first_seed, options.first_seed + options.seeds)]
         runs += records.collect(partial(tune, bench=bench), wanted, options.out / 'runs.jsonl',
                                 options.workers, options.scheduler, method)
+    origin = records.provenance('pacsbo_ros.experiments.furuta', runs, arguments)
     rewards = Rewards(bench)
     found, optimum = safe_optimum(bench, rewards, options.grid, True)
     outcomes = judge(bench, runs, rewards, optimum)

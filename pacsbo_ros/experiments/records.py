@@ -44,21 +44,26 @@ def add_options(parser: argparse.ArgumentParser, out: str) -> None:
 
 def collect(task: Callable[[Record], Record], wanted: Sequence[Record], path: Path,
             workers: int = 1, scheduler: str = '', title: str = '') -> list[Record]:
-    """Give {**key, **task(key)} of all wanted keys; what the file holds is not made again."""
+    """
+    Give {**key, **task(key), 'code': commit} of all wanted keys.
+
+    What the file holds is not made again, also if an older commit made it: the record says so.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = {_name(record['key']): record['result'] for record in read_lines(path)}
+    kept = {_name(record['key']): record for record in read_lines(path)}
     missing = [key for key in wanted if _name(key) not in kept]
     os.environ.setdefault('OMP_NUM_THREADS', '1')  # the pool does the parallel work
-    alone = workers == 1 and not scheduler
+    alone, code = workers == 1 and not scheduler, commit()
     with (tqdm(total=len(wanted), initial=len(wanted) - len(missing), desc=title,
                disable=not title) as bar, path.open('a', encoding='utf-8') as file,
           nullcontext(None) if alone else make_executor(workers, scheduler) as executor):
         for key, result in _results(task, missing, executor, workers):
-            kept[_name(key)] = result
-            file.write(json.dumps({'key': key, 'result': result}) + '\n')
+            kept[_name(key)] = record = {'key': key, 'result': result, 'code': code}
+            file.write(json.dumps(record) + '\n')
             file.flush()
             bar.update()
-    return [{**key, **kept[_name(key)]} for key in wanted]
+    found = [kept[_name(key)] for key in wanted]
+    return [{**r['key'], **r['result'], 'code': r['code']} for r in found]
 
 
 def _results(task: Callable[[Record], Record], keys: Sequence[Record],
@@ -126,12 +131,13 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return '\n'.join(lines)
 
 
-def provenance(module: str, arguments: Sequence[str] | None = None) -> Record:
-    """Say which command made a result, of which code, with which versions."""
+def provenance(module: str, runs: Iterable[Record], arguments: Sequence[str] | None = None,
+               ) -> Record:
+    """Say which command made a result, which code its runs, with which versions."""
     given = sys.argv[1:] if arguments is None else arguments
     return {
         'command': shlex.join(['python', '-m', module, *map(str, given)]),
-        'code': _commit(),
+        'code': sorted({run['code'] for run in runs}),
         'python': platform.python_version(),
         **{name: _version(name) for name in PACKAGES},
     }
@@ -140,7 +146,7 @@ def provenance(module: str, arguments: Sequence[str] | None = None) -> Record:
 def signature(origin: Record) -> str:
     """Write the provenance as the last line of a table."""
     versions = ', '.join(f'{name} {origin[name]}' for name in ('python', *PACKAGES))
-    return f'Made by `{origin["command"]}`, commit {origin["code"]}, {versions}.'
+    return f'Made by `{origin["command"]}`, commit {", ".join(origin["code"])}, {versions}.'
 
 
 def _version(name: str) -> str:
@@ -150,7 +156,8 @@ def _version(name: str) -> str:
         return 'not installed'
 
 
-def _commit() -> str:
+def commit() -> str:
+    """Name the version of the code, with a mark if it was changed since."""
     try:
         return subprocess.run(
             ['git', 'describe', '--always', '--dirty', '--abbrev=12'], check=True, text=True,
