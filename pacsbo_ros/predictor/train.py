@@ -40,6 +40,9 @@ from pacsbo_ros.predictor.workers import MakeExecutor, executor_factory, traject
 
 # Numbers of the stages; each has functions of its own.
 ALGORITHM_1, LOOP, FIRST_CALIBRATION, CALIBRATION, TEST = range(5)
+# Predictors on the way, and which of them is in the loop of a stage; '' means true norms.
+FIRST, NETWORK, DRAFT, FINAL = 'first', 'network', 'draft', 'final'
+IN_THE_LOOP = ('', FIRST, NETWORK, DRAFT, FINAL)
 OTHER_STARTS = {1: 0.1, 6: 0.1}  # number of starts: share of the training runs besides three
 VALIDATION = 0.15  # share of the training functions
 
@@ -97,38 +100,47 @@ class Trainer:
         scales = self.recipe.length_scales
         return Family(self.kernel, self.dimension, (scales[0], scales[-1]))
 
-    def runs(self, stage: int, count: int, predictor: NormPredictor | None = None,
-             **choices: Any) -> Trajectories:
-        """Make trajectories of one stage."""
-        plan = Plan(self.family, 100 * self.choices.seed + stage, self.choices.samples,
-                    self.recipe.candidates, **choices)
-        title = f'n = {self.dimension}, stage {stage}' if self.progress else ''
-        return trajectories(plan, 0, count, self.make_executor, self.store, predictor,
-                            title=title)
-
     def train(self) -> Checkpoint:
         """Run all stages."""
-        first = self._fit([self._training_runs(ALGORITHM_1, None)])
-        eta = self._named('first', first, self._uncalibrated())
-        network = self._fit([self._training_runs(ALGORITHM_1, None),
-                             self._training_runs(LOOP, eta)])
-        eta = self._named('network', network, self._uncalibrated())
-        eta = self._named('draft', network, self._calibrate(FIRST_CALIBRATION, eta, 4))
-        eta = self._named('final', network, self._calibrate(CALIBRATION, eta, 1))
-        test = self.runs(TEST, self.choices.test, eta, length_scale=self.recipe.main, lam=0.005)
-        made = self._checkpoint(network, eta.calibration)
-        return replace(made, metrics=metrics(eta, test))
+        first = self._fit([self.training_runs(ALGORITHM_1)])
+        self._name(FIRST, first, self._uncalibrated())
+        network = self._fit([self.training_runs(stage) for stage in (ALGORITHM_1, LOOP)])
+        self._name(NETWORK, network, self._uncalibrated())
+        self._name(DRAFT, network, self._calibrate(FIRST_CALIBRATION, 4))
+        final = self._name(FINAL, network, self._calibrate(CALIBRATION, 1))
+        test = self.runs(TEST, self.choices.test, length_scale=self.recipe.main, lam=0.005)
+        made = self._checkpoint(network, final.calibration)
+        return replace(made, metrics=metrics(final, test))
 
-    def _training_runs(self, stage: int, eta: NormPredictor | None) -> Trajectories:
+    def runs(self, stage: int, count: int, **choices: Any) -> Trajectories:
+        """Make trajectories of one stage, with the predictor of the stage before in the loop."""
+        plan = Plan(self.family, 100 * self.choices.seed + stage, self.choices.samples,
+                    self.recipe.candidates, **choices)
+        title = f'n = {self.dimension}, stage {stage % 10}' if self.progress else ''
+        name = IN_THE_LOOP[stage % 10]
+        return trajectories(plan, 0, count, self.make_executor, self.store,
+                            self.named(name) if name else None, title=title)
+
+    def training_runs(self, stage: int) -> Trajectories:
         """Give runs with three starts and some with other numbers of starts, in random order."""
         count = self.choices.functions
-        parts = [self.runs(stage, count, eta)]
+        parts = [self.runs(stage, count)]
         for number, share in OTHER_STARTS.items():
             # Another seed by another stage number: these are other functions.
-            parts.append(self.runs(stage + 10 * number, max(1, int(share * count)), eta,
+            parts.append(self.runs(stage + 10 * number, max(1, int(share * count)),
                                    starts=number))
         joined = Trajectories.join(parts)
         return joined.take(np.random.default_rng(self.choices.seed).permutation(len(joined)))
+
+    def calibration_runs(self, stage: int, scale: float, share: int = 1) -> Trajectories:
+        """Give the runs on which the predictor is calibrated at one length scale."""
+        count = self.choices.calibration // share
+        return self.runs(stage, count if scale == self.recipe.main else count // 5,
+                         length_scale=scale)
+
+    def named(self, name: str) -> NormPredictor:
+        """Read a predictor that an earlier stage left in the work folder."""
+        return load_checkpoint(self._path(name)).predictor
 
     def _fit(self, parts: list[Trajectories]) -> Network:
         from pacsbo_ros.predictor.training import fit  # torch, which only this step needs
@@ -140,22 +152,23 @@ class Trainer:
         return fit(train, check, c.window, c.coverage, c.seed, epochs=c.epochs,
                    progress=self.progress)[0]
 
-    def _calibrate(self, stage: int, eta: NormPredictor, share: int) -> Calibration:
-        count = self.choices.calibration // share
-        sets = {scale: self.runs(stage, count if scale == self.recipe.main else count // 5, eta,
-                                 length_scale=scale)
+    def _calibrate(self, stage: int, share: int) -> Calibration:
+        eta = self.named(NETWORK)
+        sets = {scale: self.calibration_runs(stage, scale, share)
                 for scale in self.recipe.length_scales}
         return calibrate(eta.network, eta.window, sets, self.choices.coverage)
 
     def _uncalibrated(self) -> Calibration:
         return uncalibrated(self.choices.window, self.recipe.main, self.choices.coverage)
 
-    def _named(self, name: str, network: Network, calibration: Calibration) -> NormPredictor:
+    def _path(self, name: str) -> Path:
+        return self.store / f'{name}_{checkpoint_name(self.kernel, self.dimension)}'
+
+    def _name(self, name: str, network: Network, calibration: Calibration) -> NormPredictor:
         """Save an intermediate predictor and read it back: rounded, and with its hash."""
-        path = self.store / f'{name}_{checkpoint_name(self.kernel, self.dimension)}'
         self.store.mkdir(parents=True, exist_ok=True)
-        save_checkpoint(path, self._checkpoint(network, calibration))
-        return load_checkpoint(path).predictor
+        save_checkpoint(self._path(name), self._checkpoint(network, calibration))
+        return self.named(name)
 
     def _checkpoint(self, network: Network, calibration: Calibration) -> Checkpoint:
         family = self.family

@@ -1,0 +1,227 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Measure the shipped predictors on fresh functions, beside their competitors.
+
+    python -m pacsbo_ros.predictor.report --dimensions 1 2 4
+
+The optimiser runs with the predictor alone in the loop. Every estimator then looks at the same
+trajectories: the predictor, its network without calibration, the closed-form scale-free estimate
+and gradient boosting (both with the same conformal calibration on the same runs), and every norm
+bound of the optimiser. Needs the work folder of the training, for the competitors' data.
+
+  symbol   meaning                                                       shape
+  ratio    estimate / true local norm; NaN where there is none           (T, S, 3)
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from tqdm import tqdm
+
+from pacsbo_ros.core import Pacsbo
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.settings import DOMAINS, NORM_BOUNDS
+from pacsbo_ros.predictor.calibration import conformal_quantile
+from pacsbo_ros.predictor.checkpoint import SHIPPED, Checkpoint, checkpoint_name, load_checkpoint
+from pacsbo_ros.predictor.data import Family, Plan, Trajectories, make_problem
+from pacsbo_ros.predictor.model import features
+from pacsbo_ros.predictor.report_figures import draw
+from pacsbo_ros.predictor.train import (
+    ALGORITHM_1,
+    CALIBRATION,
+    LOOP,
+    Choices,
+    Trainer,
+    estimate_ratios,
+)
+from pacsbo_ros.predictor.workers import MakeExecutor, executor_factory, trajectories
+
+SEED = 900_001  # of the fresh functions; no stage of a training uses it
+CANDIDATES = {1: 0, 2: 2500, 3: 4096, 4: 4000}  # 0: the optimiser's own choice
+SHOWN = (3, 6, 12, 20, 30)  # numbers of samples in the tables
+DRAWING = ('scenario', 'hoeffding', 'bernstein')  # bounds that draw, about 100 times slower
+NORM_BINS = (0.5, 5.0, 15.0, 30.0)
+PREDICTOR, RAW, CLOSED, BOOSTING = (
+    'predictor', 'network, uncalibrated', 'closed form, calibrated',
+    'gradient boosting, calibrated')
+
+# Gives ln(estimate/‖μ_A‖) before calibration, of runs at one step on one domain.
+Guess = Callable[[Trajectories, int, int], Array]
+
+
+def closed_form(runs: Trajectories, step: int, domain: int) -> Array:
+    """Give -½ ln(1 - mean σ² on the domain): the scale-free estimate without its library."""
+    unseen = 1.0 / runs.r[:, step, domain] / np.maximum(runs.share[:, step, domain], 1e-12)
+    return -0.5 * np.log(np.maximum(1.0 - unseen, 1e-3))
+
+
+def boosting(trainer: Trainer, window: int) -> Guess:
+    """Fit gradient boosting with the network's inputs, loss and training runs."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    from pacsbo_ros.predictor.training import rows
+    parts = [rows(trainer.training_runs(stage), window) for stage in (ALGORITHM_1, LOOP)]
+    model = HistGradientBoostingRegressor(
+        loss='quantile', quantile=trainer.choices.coverage, max_iter=150, random_state=0)
+    model.fit(np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts]))
+
+    def guess(runs: Trajectories, step: int, domain: int) -> Array:
+        return np.asarray(model.predict(features(
+            runs.mean_norm[:, :step + 1], runs.r[:, :step + 1, domain], domain,
+            runs.length_scales, runs.lam, window).astype(np.float32)))
+    return guess
+
+
+def calibrated_ratios(guess: Guess, held_out: Trajectories, runs: Trajectories,
+                      coverage: float) -> Array:
+    """Add to a guess, at each step and domain, the conformal quantile of its error."""
+    T, S = runs.count.shape
+    ratios = np.full((T, S, 3), np.nan)
+    for step in range(int(runs.steps.max())):
+        seen, fresh = (part.take(part.count[:, step] > 0) for part in (held_out, runs))
+        for d in range(3):
+            y = np.log(seen.label[:, step, d] / seen.mean_norm[:, step])
+            shift = conformal_quantile(y - guess(seen, step, d), coverage)
+            truth = np.log(fresh.label[:, step, d] / fresh.mean_norm[:, step])
+            ratios[runs.count[:, step] > 0, step, d] = np.exp(
+                guess(fresh, step, d) + shift - truth)
+    return ratios
+
+
+def bound_ratios(runs: Trajectories, plan: Plan, rule: str) -> Array:
+    """Give B of a norm bound / true norm along one recorded run, at the numbers SHOWN."""
+    S = runs.count.shape[1]
+    ratios = np.full((1, S, 3), np.nan)
+    settings = make_problem(plan, int(runs.index[0])).settings.replace(
+        norm_bound=rule, coefficient_bound=1.0)
+    optimizer = Pacsbo(settings, seed=int(runs.index[0]) % 16)
+    for N in range(1, int(runs.count[0].max()) + 1):
+        optimizer.tell(runs.points[0, N - 1], [runs.values[0, N - 1]])
+        if N in SHOWN:
+            step = int(np.flatnonzero(runs.count[0] == N)[0])
+            ratios[0, step] = [e.B for e in optimizer.state().norms] / runs.label[0, step]
+    return ratios
+
+
+def study(made: Checkpoint, trainer: Trainer, functions: int, drawing: int,
+          make_executor: MakeExecutor) -> tuple[Trajectories, dict[str, Array]]:
+    """Run the loop on fresh functions; give the runs and the ratios of all estimators."""
+    n, recipe, eta = made.dimension, trainer.recipe, made.predictor
+    plan = Plan(Family(made.kernel, n, made.length_scales), SEED, trainer.choices.samples,
+                CANDIDATES[n], recipe.main, lam=0.005)
+    runs = trajectories(plan, 0, functions, make_executor, trainer.store, eta, optimizer=True,
+                        title=f'n = {n}, fresh functions')
+    held_out = trainer.calibration_runs(CALIBRATION, recipe.main)
+    coverage, T, S = eta.calibration.coverage, len(runs), runs.count.shape[1]
+    most = int(runs.steps.max())
+    found = {name: np.full((T, S, 3), np.nan) for name in (PREDICTOR, RAW)}
+    found[PREDICTOR][:, :most] = estimate_ratios(eta, runs)
+    found[RAW][:, :most] = estimate_ratios(trainer.named('network'), runs)
+    found[CLOSED] = calibrated_ratios(closed_form, held_out, runs, coverage)
+    found[BOOSTING] = calibrated_ratios(boosting(trainer, eta.window), held_out, runs, coverage)
+    with make_executor() as executor:
+        for rule in NORM_BOUNDS:
+            count = min(drawing if rule in DRAWING else functions, functions)
+            singles = [runs.take(slice(i, i + 1)) for i in range(count)]
+            results = executor.map(partial(bound_ratios, plan=plan, rule=rule), singles)
+            ratios = np.concatenate(list(tqdm(
+                results, total=count, desc=f'n = {n}, {rule}', unit='function')))
+            found[rule] = np.concatenate([ratios, np.full((T - count, S, 3), np.nan)])
+            found[f'max(predictor, {rule})'] = np.maximum(found[rule], found[PREDICTOR])
+    return runs, found
+
+
+def summary(runs: Trajectories, found: dict[str, Array]) -> dict[str, Any]:
+    """Condense the ratios to coverage and median over-estimate by N and domain."""
+    report: dict[str, Any] = {
+        'functions': len(runs), 'alive': {str(N): int(np.sum(runs.count == N)) for N in SHOWN},
+        'unsafe_runs': float(np.mean(runs.unsafe > 0)), 'methods': {}}
+    first = int(runs.count[0, 0])
+    for name, ratios in found.items():
+        report['methods'][name] = {
+            str(N): [_cell(ratios[:, N - first, d]) for d in range(3)] for N in SHOWN}
+    eta = found[PREDICTOR][:, :int(runs.steps.max())]
+    report['every_n'] = [[_cell(eta[:, step, d]) for d in range(3)]
+                         for step in range(eta.shape[1])]
+    bins = np.digitize(runs.norm, NORM_BINS[1:-1])
+    report['by_norm'] = {
+        f'{NORM_BINS[b]:g} to {NORM_BINS[b + 1]:g}': [
+            _cell(eta[bins == b][:, :, d].ravel()) for d in range(3)] for b in range(3)}
+    return report
+
+
+def _cell(ratios: Array) -> dict[str, float]:
+    valid = ratios[~np.isnan(ratios)]
+    if not len(valid):
+        return {'count': 0, 'coverage': float('nan'), 'over': float('nan')}
+    return {'count': len(valid), 'coverage': round(float(np.mean(valid >= 1.0)), 4),
+            'over': round(float(np.median(valid)), 4)}
+
+
+def tables(report: dict[str, Any]) -> str:
+    """Write the summary as Markdown."""
+    lines = [f'{report["functions"]} fresh functions; runs with an unsafe evaluation: '
+             f'{report["unsafe_runs"]:.3f}. Cells: coverage on hull / enlarged hull / box, then '
+             'the median over-estimate likewise.', '',
+             '| estimator | functions | ' + ' | '.join(f'N = {N}' for N in SHOWN) + ' |',
+             '|---|---|' + '---|' * len(SHOWN)]
+    for name, row in report['methods'].items():
+        cells = [f'{_join(row[str(N)], "coverage", 3)}; ×{_join(row[str(N)], "over", 2)}'
+                 for N in SHOWN]
+        lines.append(f'| {name} | {row[str(SHOWN[0])][0]["count"]} | ' + ' | '.join(cells) + ' |')
+    least = [min(row[d]['coverage'] for row in report['every_n']) for d in range(3)]
+    lines += ['', 'Least coverage of the predictor over every N: ' + ', '.join(
+        f'{name} {value:.3f}' for name, value in zip(DOMAINS, least, strict=True)) + '.', '',
+        '| norm | coverage over all N (hull / enlarged / box) | median over-estimate |',
+        '|---|---|---|']
+    lines += [f'| {name} | {_join(row, "coverage", 3)} | ×{_join(row, "over", 2)} |'
+              for name, row in report['by_norm'].items()]
+    return '\n'.join(lines) + '\n'
+
+
+def _join(cells: list[dict[str, float]], what: str, digits: int) -> str:
+    return ' / '.join(f'{cell[what]:.{digits}f}' for cell in cells)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write numbers, tables and figures."""
+    parser = argparse.ArgumentParser(prog='predictor report', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--dimensions', type=int, nargs='+', default=[1, 2, 4])
+    parser.add_argument('--kernel', default='matern32')
+    parser.add_argument('--checkpoints', type=Path, default=SHIPPED)
+    parser.add_argument('--work', type=Path, default=Path('build/predictor'),
+                        help='work folder of the training')
+    parser.add_argument('--functions', type=int, default=1000)
+    parser.add_argument('--drawing', type=int, default=100,
+                        help='functions for the bounds that draw')
+    parser.add_argument('--out', type=Path, default=Path('docs/predictor'))
+    parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
+    parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    make_executor = executor_factory(options.workers, options.scheduler)
+    for n in options.dimensions:
+        made = load_checkpoint(options.checkpoints / checkpoint_name(options.kernel, n))
+        choices = Choices(**{k: made.training[k] for k in Choices.__dataclass_fields__})
+        trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
+        runs, found = study(made, trainer, options.functions, options.drawing, make_executor)
+        report = {'checkpoint': made.predictor.hash, **summary(runs, found)}
+        (options.out / f'n{n}.json').write_text(json.dumps(report, indent=1) + '\n')
+        (options.out / f'n{n}.md').write_text(tables(report))
+        draw(report, options.out / f'n{n}.png', n)
+        Console().print(tables(report), soft_wrap=True)
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,39 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The figure of the predictor report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pacsbo_ros.core.settings import DOMAINS
+
+COLOURS = ('#0072b2', '#009e73', '#d55e00')  # told apart also by colour-blind readers
+
+
+def draw(report: dict[str, Any], path: Path, n: int) -> None:
+    """Draw coverage and over-estimate by number of samples, and coverage by norm."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    figure = Figure(figsize=(10.0, 3.0), layout='constrained')
+    FigureCanvasAgg(figure)
+    coverage, over, by_norm = figure.subplots(1, 3)
+    samples = range(3, 3 + len(report['every_n']))
+    for d, (name, colour) in enumerate(zip(DOMAINS, COLOURS, strict=True)):
+        cells = [row[d] for row in report['every_n']]
+        coverage.plot(samples, [c['coverage'] for c in cells], color=colour, label=name)
+        over.plot(samples, [c['over'] for c in cells], color=colour, label=name)
+        by_norm.plot(list(report['by_norm']), [row[d]['coverage'] for row in
+                                               report['by_norm'].values()], 'o-', color=colour)
+    for axis in (coverage, by_norm):
+        axis.axhline(0.9, color='black', linewidth=0.8, linestyle=':')
+        axis.set_ylim(0.8, 1.0)
+        axis.set_ylabel('share with estimate ≥ true norm')
+    over.axhline(1.0, color='black', linewidth=0.8, linestyle=':')
+    over.set_ylabel('median estimate / true norm')
+    coverage.set_xlabel('samples N')
+    over.set_xlabel('samples N')
+    by_norm.set_xlabel('true norm on the box')
+    over.legend(frameon=False)
+    figure.suptitle(f'n = {n}, {report["functions"]} fresh functions')
+    figure.savefig(path, dpi=90)
