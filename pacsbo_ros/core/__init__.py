@@ -3,7 +3,8 @@
 
 from pacsbo_ros.core.box import Box
 from pacsbo_ros.core.kernels import Kernel
-from pacsbo_ros.core.optimizer import Pacsbo, Predictor, SafeOpt, SafeOptimizer
+from pacsbo_ros.core.optimizer import Predictor, SafeOptimizer
+from pacsbo_ros.core.pacsbo import Pacsbo
 from pacsbo_ros.core.proposals import (
     EXPANDER,
     MAXIMISER,
@@ -18,6 +19,7 @@ from pacsbo_ros.core.proposals import (
 )
 from pacsbo_ros.core.rkhs import RkhsFunction, random_function
 from pacsbo_ros.core.safe_sets import Band
+from pacsbo_ros.core.safeopt import SafeOpt
 from pacsbo_ros.core.settings import Settings
 
 __all__ = [

@@ -19,13 +19,14 @@ The run fails if any band of any output fails at any time. With m outputs and D 
   norm given (SafeOpt)                 0                        certain, if the user is right
 
 The noise gets the smaller part because its share enters a logarithm, beside ln det(I + K/λ),
-while the norm's share is a quantile. The noise term is a self-normalised martingale bound: uniform in time, and the domains share
-samples and noise, so neither costs anything. 'scale_free' spends its share once over all
-iterations and domains (see `library`). 'hoeffding' and 'bernstein' test again and again: the
-t-th test of a run, counted over iterations and rounds, gets 6/(π²t²) of the share, which sums
-to one. 'scenario' and 'cantelli' bound a quantile of a distribution that is conditioned on the
-data so far; splitting their share over iterations as well would leave nothing, so theirs is a
-statement for one iteration, and the guarantee study shows what it means for a whole run.
+while the norm's share is a quantile. The noise term is a self-normalised martingale bound:
+uniform in time, and the domains share samples and noise, so neither costs anything. 'scale_free'
+spends its share once over all iterations and domains (see `scale_free`). 'hoeffding' and
+'bernstein' test again and again: the t-th test of a run, counted over iterations and rounds, gets
+6/(πt)² of the share, which sums to one. 'scenario' and 'cantelli' bound a quantile of a
+distribution that is conditioned on the data so far; splitting their share over iterations as well
+would leave nothing, so theirs is a statement for one iteration, and the guarantee study shows
+what it means for a whole run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-PACSBO and SafeOpt behind one ask/tell interface.
+The ask/tell interface and all that PACSBO and SafeOpt share.
 
   symbol    meaning                                                        shape
   X         candidates                                                     (G, n)
@@ -18,9 +18,7 @@ safe sets is one safe set.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import replace as _replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,10 +29,7 @@ from pacsbo_ros.core.confidence import DeltaSplit, noise_term
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.gp import GaussianProcess, Posterior, Row
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.norm_bounds import Evidence, NormBound
 from pacsbo_ros.core.proposals import Best, NormEstimate, NothingToPropose, Proposal, State
-from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
-from pacsbo_ros.core.rules import make_bound
 from pacsbo_ros.core.safe_sets import (
     EXPANDER_TESTS,
     Band,
@@ -45,11 +40,19 @@ from pacsbo_ros.core.safe_sets import (
 )
 from pacsbo_ros.core.settings import DOMAINS, Settings
 
-# A predictor gets the history of one output on one domain, an array of shape (H, 2) whose rows
-# are (‖μ_A‖, r) of the iterations so far, oldest first, at most `settings.window` of them, and
-# the settings; it gives its estimate of the norm. It is called once per output and domain and
-# iteration. It must not keep state: the same history gives the same answer.
-Predictor = Callable[[Array, Settings, str], float]
+
+class Predictor(Protocol):
+    """The paper's η: guess a norm from the history of one output on one domain."""
+
+    def __call__(self, history: Array, settings: Settings, domain: str) -> float:
+        """
+        Give the estimated RKHS norm, a finite number; it is called again after every update.
+
+        history: shape (H, 2), rows (‖μ_A‖, r) with r = 1/∫σ² over the domain, one per iteration,
+        oldest first, the newest last, at most `settings.window` rows and at least one; not padded.
+        settings: those of the run. domain: 'hull', 'enlarged' or 'box'. No state may be kept: the
+        same history must give the same answer, or a record would not continue identically.
+        """
 
 
 class SafeOptimizer(ABC):
@@ -349,124 +352,3 @@ class SafeOptimizer(ABC):
     @abstractmethod
     def _norm_estimates(self) -> list[NormEstimate]:
         """Give B of every output (slow index) on every domain (fast index)."""
-
-
-class SafeOpt(SafeOptimizer):
-    """Optimise with known norms: the baseline. B is one number or one per output."""
-
-    kind = 'SafeOpt'
-
-    def __init__(self, settings: Settings, B: float | Sequence[float], seed: int = 0) -> None:
-        super().__init__(settings.replace(domains=('box',)), seed)
-        self.B = tuple(float(b) for b in np.broadcast_to(
-            np.asarray(B, dtype=float), (settings.outputs,)))
-        if not all(0 < b < np.inf for b in self.B):
-            raise ValueError(f'B is {self.B}; give positive numbers')
-
-    def _norm_estimates(self) -> list[NormEstimate]:
-        norms = _scatter(self._members, [gp.mean_norms() for gp in self._gps])
-        return [
-            NormEstimate(i, 'box', b, 'given', 'given', float(norms[i]),
-                         reciprocal_covariance_integral(
-                             self._posteriors[self._group_of[i]].var, self._where <= 0),
-                         None, b, b, b, 0, 0.0)
-            for i, b in enumerate(self.B)]
-
-    def to_record(self) -> dict[str, Any]:
-        """Give plain JSON-able data from which `from_record` continues identically."""
-        return {**super().to_record(), 'B': list(self.B)}
-
-    @classmethod
-    def from_record(cls, record: dict[str, Any]) -> SafeOpt:
-        """Continue a recorded run."""
-        made = cls(Settings.from_dict(record['settings']), record['B'], record['seed'])
-        made._replay(record)
-        return made
-
-
-class Pacsbo(SafeOptimizer):
-    """Optimise with norms that are estimated from the data on each domain."""
-
-    kind = 'Pacsbo'
-
-    def __init__(
-        self, settings: Settings, seed: int = 0, predictor: Predictor | None = None,
-    ) -> None:
-        super().__init__(settings, seed)
-        self.predictor = predictor
-        self._bounds: list[NormBound] = [
-            make_bound(settings, self._split, kernel, self.seed) for kernel in self._kernels]
-        self._history: dict[tuple[int, str], list[tuple[float, float]]] = {}
-
-    @classmethod
-    def from_record(
-        cls, record: dict[str, Any], predictor: Predictor | None = None,
-    ) -> Pacsbo:
-        """Continue a recorded run; the predictor is not part of the record."""
-        made = cls(Settings.from_dict(record['settings']), record['seed'], predictor)
-        made._replay(record)
-        return made
-
-    def _observe(self, group: int, row: Row) -> None:
-        self._bounds[group].observe(row)
-
-    def _refine(self) -> None:
-        super()._refine()
-        for bound in self._bounds:
-            bound.forget(self._refined)
-
-    def _norm_estimates(self) -> list[NormEstimate]:
-        found: dict[tuple[int, str], NormEstimate] = {}
-        masks = self._masks()
-        for gp, posterior, bound, members in zip(
-                self._gps, self._posteriors, self._bounds, self._members, strict=True):
-            norms = gp.mean_norms()
-            r = {d: reciprocal_covariance_integral(posterior.var, m) for d, m in masks.items()}
-            eta = {d: [self._predict_norm(i, d, float(norm), r[d])
-                       for i, norm in zip(members, norms, strict=True)] for d in masks}
-            bounds = bound.bounds(Evidence(
-                gp, posterior, masks, self._order, eta, self.seed))
-            for d in masks:
-                for j, (i, b) in enumerate(zip(members, bounds[d], strict=True)):
-                    word = eta[d][j]
-                    led = word is not None and word >= b.B
-                    found[i, d] = NormEstimate(
-                        i, d, max(b.B, word or 0.0), self.settings.norm_bound,
-                        'predictor' if led else 'bound', float(norms[j]), r[d], word,
-                        b.centre, b.low, b.high, b.draws, b.delta)
-        return self._nested(found)
-
-    def _predict_norm(self, output: int, domain: str, norm: float, r: float) -> float | None:
-        """Append to the history and ask the predictor, if there is one."""
-        history = self._history.setdefault((output, domain), [])
-        history.append((norm, r))
-        if self.predictor is None:
-            return None
-        window = np.array(history[-self.settings.window:])
-        word = float(self.predictor(window, self.settings, domain))
-        if not np.isfinite(word):
-            raise ValueError(
-                f'predictor gave {word} for output {output} on {domain}; history {window}')
-        return max(word, 0.0)
-
-    def _nested(self, found: dict[tuple[int, str], NormEstimate]) -> list[NormEstimate]:
-        """Cap B of each domain by the domains around it: a local norm is never larger."""
-        names = self.settings.domains
-        result: list[NormEstimate] = []
-        for i in range(self.settings.outputs):
-            row: list[NormEstimate] = []
-            for d in reversed(names):
-                estimate = found[i, d]
-                if row and row[-1].B < estimate.B:
-                    estimate = _replace(estimate, B=row[-1].B, decided_by='outer domain')
-                row.append(estimate)
-            result.extend(reversed(row))
-        return result
-
-
-def _scatter(members: list[list[int]], parts: list[Array]) -> Array:
-    """Put per-group entries in the order of the outputs."""
-    out = np.empty(sum(len(m) for m in members))
-    for m, part in zip(members, parts, strict=True):
-        out[m] = part
-    return out

@@ -47,7 +47,7 @@ from pacsbo_ros.core.library import shared_library
 from pacsbo_ros.core.norm_bounds import Bound, Evidence, NormBound
 from pacsbo_ros.core.settings import Settings
 
-PATIENCE = 10  # rounds after which half of the share is spent
+PATIENCE = 6  # rounds after which half of the share is spent
 RESIDUAL_JITTER = 1e-8  # relative to k(x, x): keeps close reference points apart
 FIRST_SCALE = 3.0  # norm over e before the first round; only the small noise term uses it
 

@@ -37,7 +37,7 @@ class Settings:
     output_scale: float = 1.0  # k(x, x), a variance [output units squared]
     output_kernels: tuple[Kernel, ...] = ()  # own kernel per output instead of the shared one
     noise_bound: float = 0.01  # R, the noise is R-sub-Gaussian [output units]
-    lam: float = 0.005  # λ: regularises the GP and enters β, one and the same number
+    lam: float = 0.003  # λ: regularises the GP and enters β, one and the same number
 
     # The guarantee.
     delta: float = 0.1  # failure probability of the whole run, split in `confidence`
@@ -55,7 +55,7 @@ class Settings:
     reference_points: int = 32  # points on which a local norm is evaluated
 
     # The search.
-    caution: float = 0.7  # 1: most uncertain point first (paper); 0: highest upper bound first
+    caution: float = 0.5  # 1: most uncertain point first (paper); 0: highest upper bound first
     expander: str = 'one_step'  # 'one_step' (optimistic) or 'metric' (RKHS distance)
     expander_targets: int = 256  # unsafe candidates nearest to safe that an expander may reach
     candidates: int = 0  # 0: 1000 (n = 1), 10 000 (n = 2), 27 000 (n = 3), 20 000 above
