@@ -341,9 +341,8 @@ class SafeOptimizer(ABC):
         assert self._hull is not None
         names = self.settings.domains
         level = self._hull.innermost(X)
-        # A point outside all chosen domains cannot be judged; D marks it.
-        table = np.array([min((names.index(d) for d in DOMAINS[k:] if d in names),
-                              default=len(names)) for k in range(3)])
+        table = np.array([min(names.index(d) for d in DOMAINS[k:] if d in names)
+                          for k in range(len(DOMAINS))])
         return table[level]
 
     def _masks(self) -> dict[str, np.ndarray]:

@@ -102,9 +102,9 @@ class Settings:
         _require(self, 'norm_bound', self.norm_bound in NORM_BOUNDS, f'choose of {NORM_BOUNDS}')
         _require(self, 'expander', self.expander in EXPANDERS, f'choose of {EXPANDERS}')
         _require(self, 'domains',
-                 bool(self.domains) and list(self.domains) == [
+                 'box' in self.domains and list(self.domains) == [
                      d for d in DOMAINS if d in self.domains],
-                 f'choose some of {DOMAINS} in this order')
+                 f'choose of {DOMAINS} in this order; box is always one of them')
 
     def _check_ranges(self) -> None:
         for name in ('noise_bound', 'tolerance', 'enlargement'):

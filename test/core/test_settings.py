@@ -58,6 +58,7 @@ def test_a_bad_box_is_refused(arguments, message):
     ({'output_scale': 0.0}, 'output_scale is 0.0'),
     ({'norm_bound': 'guess'}, "norm_bound is 'guess'"),
     ({'domains': ('box', 'hull')}, 'domains'),
+    ({'domains': ('hull',)}, 'box is always'),
     ({'expander': 'lipschitz'}, "expander is 'lipschitz'"),
     ({'constraints': 0}, 'nothing says what is safe'),
     ({'reward': False, 'constraints': 0}, 'nothing is measured'),
