@@ -66,6 +66,8 @@ def state(node: Node, run_id: str, tuning: Tuning, state: int, reason: str,
                               for d in message.domains]
         message.functions = list(FUNCTIONS[:tuning.problem.settings.outputs])
         message.norm_bound = [norm.B for norm in known.norms]
+        innermost = message.norm_bound[::len(message.domains)]
+        message.reward_norm, message.constraint_norm = innermost[0], max(innermost[1:])
     return message
 
 

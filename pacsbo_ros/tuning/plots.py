@@ -9,7 +9,7 @@ import numpy as np
 from pacsbo_ros.tuning.run_data import RunData
 from pacsbo_ros.tuning.trial import VERIFICATION
 from pacsbo_ros.view import palette
-from pacsbo_ros.view.plane import GainPlane, label
+from pacsbo_ros.view.plane import GainPlane, unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,25 +86,34 @@ def norms(run: RunData) -> Figure:
 
 def plane(item: GainPlane) -> Figure:
     """Draw the gain plane with everything on it."""
-    figure = _figure(7.2, 5.0)
-    axes = figure.subplots()
-    mesh = _draw_plane(axes, item, 1.0)
-    bar = figure.colorbar(mesh, ax=axes, pad=0.02, aspect=28)
-    bar.set_label('lower bound of the tightest constraint (0 or more is safe)')
+    figure = _figure(9.2, 4.2)
+    whole, close = figure.subplots(1, 2)
+    _draw_plane(whole, item, 0.6)
+    mesh = _draw_plane(close, item, 1.0)
+    (left, low), (right, high) = item.close_up()
+    close.set(title='close up', xlim=(left, right), ylim=(low, high))
+    close.locator_params(nbins=6)
+    whole.set(title='whole box')
+    bar = figure.colorbar(mesh, ax=close, pad=0.02, aspect=28)
+    bar.set_label('lower bound of the tightest constraint')
     bar.outline.set_visible(False)
-    axes.set(xlabel=_math(item.names[0]), ylabel=_math(item.names[1]))
-    axes.legend(loc='upper center', bbox_to_anchor=(0.5, 1.09), ncols=7, handletextpad=0.4,
-                columnspacing=1.2)
+    for axes in (whole, close):
+        axes.set(xlabel=_label(item.names[0]), ylabel=_label(item.names[1]))
+    figure.legend(*close.get_legend_handles_labels(), loc='outside lower center', ncols=7,
+                  handletextpad=0.4, columnspacing=1.4)
     return figure
 
 
 def growth(planes: tuple[GainPlane, ...]) -> Figure:
-    """Draw how the safe set grew, stage by stage."""
-    figure = _figure(9.2, 2.6)
+    """Draw how the safe set grew, stage by stage, in the last one's close-up."""
+    (left, low), (right, high) = planes[-1].close_up()
+    figure = _figure(9.2, 2.7)
     for axes, item in zip(figure.subplots(1, len(planes), sharey=True, squeeze=False)[0], planes,
                           strict=True):
-        _draw_plane(axes, item, 0.55)
-        axes.set_title(f'after {item.iteration}: {100 * item.safe_share:.0f} % safe')
+        _draw_plane(axes, item, 0.6)
+        axes.set(title=f'after {item.iteration}: {100 * item.safe_share:.1f} % safe',
+                 xlim=(left, right), ylim=(low, high))
+        axes.locator_params(nbins=5)
     return figure
 
 
@@ -133,9 +142,9 @@ def traces(run: RunData) -> Figure:
     return figure
 
 
-def _math(name: str) -> str:
-    """Return a gain's label; the dots of speeds are left to the name, fonts differ in them."""
-    return f'{name} [{label(name).split("[")[1]}' if name.startswith('k_') else name
+def _label(name: str) -> str:
+    """Return a gain with its unit."""
+    return f'{name} [{unit(name)}]'
 
 
 def _draw_plane(axes: Axes, item: GainPlane, size: float):

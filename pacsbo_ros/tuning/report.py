@@ -41,7 +41,7 @@ p.lead { margin: 0 0 10px; color: #66727f; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); gap: 12px; }
 .tile, section.card { background: #fff; border: 1px solid #e1e7ec; border-radius: 14px; }
 .tile { padding: 13px 16px; }
-.tile b { display: block; font-size: 21px; white-space: nowrap; font-weight: 650;
+.tile b { display: block; font-size: 19px; white-space: nowrap; font-weight: 650;
           font-variant-numeric: tabular-nums; }
 .tile span { color: #66727f; font-size: 13px; }
 section.card { padding: 14px; overflow-x: auto; }
@@ -111,7 +111,7 @@ def _page(run: RunData, figures: dict[str, Figure]) -> str:
             ('gain_plane', 'The gain plane',
              'What the model guarantees at the end of the run. Gains inside the line are safe '
              'with high probability; every circle was tried on the plant.'),
-            ('growth', 'How the safe set grew', 'The same map at some stages of the run.'),
+            ('growth', 'How the safe set grew', 'The close-up at some stages of the run.'),
             ('history', 'Episode by episode', 'What every episode measured.'),
             ('norms', 'What the optimiser estimated',
              'The bound B on the norm of each function, per domain, and the share of all gains '
@@ -145,8 +145,8 @@ def _tiles(run: RunData) -> list[tuple[str, str]]:
                  (f'{math.degrees(best.measured.max_alpha):.1f}°', 'their largest angle'), *tiles]
     if run.planes:
         first, last = run.planes[0], run.planes[-1]
-        tiles.append((f'{100 * last.safe_share:.0f} %',
-                      f'of the plane known safe, from {100 * first.safe_share:.0f} %'))
+        tiles.append((f'{100 * last.safe_share:.1f} %',
+                      f'of the plane known safe, from {100 * first.safe_share:.1f} %'))
     return tiles
 
 

@@ -13,7 +13,7 @@ from pacsbo_ros.view.live import Told
 from pacsbo_ros.view.plane import GainPlane, label
 
 INK, FAINT, LINE = '#c9d4df', '#8796a5', '#2a3542'
-CELLS = 48  # per side of the map, whatever the size of the message
+CELLS = 96  # per side of the map, whatever the size of the message
 GAP = [None, None]  # ECharts interrupts a line here
 STAR = ('path://M0,-10 L2.6,-3.4 L9.5,-3.1 L4.1,1.3 L5.9,8.1 L0,4.2 L-5.9,8.1 L-4.1,1.3 '
         'L-9.5,-3.1 L-2.6,-3.4 Z')
@@ -27,7 +27,8 @@ def _axis(**options: Any) -> dict[str, Any]:
 
 
 def _legend(**options: Any) -> dict[str, Any]:
-    return {'textStyle': {'color': FAINT, 'fontSize': 11}, 'itemWidth': 14, 'itemHeight': 9,
+    return {'type': 'scroll', 'pageIconColor': FAINT, 'pageTextStyle': {'color': FAINT},
+            'textStyle': {'color': FAINT, 'fontSize': 11}, 'itemWidth': 14, 'itemHeight': 9,
             'itemGap': 14, **options}
 
 
@@ -46,7 +47,7 @@ def _scatter(name: str, data: list, colour: str, **options: Any) -> dict[str, An
 
 
 def _line(name: str, data: list, colour: str, **options: Any) -> dict[str, Any]:
-    return {'type': 'line', 'name': name, 'data': data, 'showSymbol': False, 'silent': True,
+    return {'type': 'line', 'name': name, 'data': data, 'symbol': 'none', 'silent': True,
             'lineStyle': {'color': colour, 'width': 2}, 'itemStyle': {'color': colour},
             **options}
 
@@ -55,13 +56,19 @@ def _round(points: Any) -> list[list[float]]:
     return [[round(float(x), 4), round(float(y), 4)] for x, y in points]
 
 
-def gain_plane(plane: GainPlane | None, candidate: Sequence[float] | None) -> dict[str, Any]:
-    """Draw margin, safe set, hulls, samples, the best gains and the candidate."""
+def gain_plane(plane: GainPlane | None, candidate: Sequence[float] | None = None,
+               whole: bool = False) -> dict[str, Any]:
+    """Draw margin, safe set, hulls, samples, best gains and candidate; close up or the box."""
     hidden = {'type': 'category', 'show': False, 'data': list(range(CELLS))}
     over = {'xAxisIndex': 1, 'yAxisIndex': 1}  # the value axes lie over the heat map's
     names = plane.names if plane else ('', '')
-    low, high = (plane.lower, plane.upper) if plane else ((0, 0), (1, 1))
+    low, high = (0.0, 0.0), (1.0, 1.0)
+    if plane is not None:
+        low, high = ((plane.lower, plane.upper) if whole
+                     else (c.round(3).tolist() for c in plane.close_up()))
     axes = [_axis(name=label(n) if n else '', nameLocation='middle', nameGap=gap, min=a, max=b,
+                  axisLabel={'color': FAINT, 'fontSize': 11, 'showMinLabel': whole,
+                             'showMaxLabel': whole},
                   splitLine={'show': False}, position=position)
             for n, gap, a, b, position in zip(names, (26, 34), low, high, ('bottom', 'left'),
                                               strict=True)]
@@ -72,8 +79,9 @@ def gain_plane(plane: GainPlane | None, candidate: Sequence[float] | None) -> di
         centre = (np.arange(CELLS) + 0.5) / CELLS
         x, y = (a + (b - a) * centre for a, b in zip(low, high, strict=True))
         grid = np.column_stack([np.tile(x, CELLS), np.repeat(y, CELLS)])
+        # Cells without any guarantee look like the background and need not be sent.
         cells = [[i % CELLS, i // CELLS, round(float(m), 2)]
-                 for i, m in enumerate(plane.margin_at(grid))]
+                 for i, m in enumerate(plane.margin_at(grid)) if m > -palette.MARGIN_SPAN]
         for line in plane.boundary():
             layers['border'] += [*_round(line), GAP]
         for key, corners in (('hull', plane.hull), ('enlarged', plane.enlarged)):
@@ -92,14 +100,15 @@ def gain_plane(plane: GainPlane | None, candidate: Sequence[float] | None) -> di
             layers['now'] = [{'value': gains,
                               'name': f'tried now: ({gains[0]:.2f}, {gains[1]:.2f})'}]
     return _frame(
-        grid={'left': 56, 'right': 74, 'top': 34, 'bottom': 44},
+        grid={'left': 56, 'right': 88, 'top': 34, 'bottom': 44, 'show': plane is not None,
+              'backgroundColor': palette.MARGIN_STOPS[0], 'borderWidth': 0},
         legend=_legend(top=0, left=0, data=['safe set', 'hull', 'enlarged hull', 'safe', 'unsafe',
                                             'best', 'now']),
         xAxis=[hidden, axes[0]], yAxis=[hidden, axes[1]],
         visualMap={'type': 'continuous', 'min': -palette.MARGIN_SPAN, 'max': palette.MARGIN_SPAN,
                    'seriesIndex': 0, 'dimension': 2, 'right': 6, 'top': 'middle', 'precision': 1,
                    'inRange': {'color': list(palette.MARGIN_STOPS)}, 'itemWidth': 12,
-                   'itemHeight': 150, 'text': ['safe', 'unsafe'],
+                   'itemHeight': 150, 'text': ['sure', 'unknown'],
                    'textStyle': {'color': FAINT, 'fontSize': 11}},
         series=[
             {'type': 'heatmap', 'data': cells, 'silent': True, 'progressive': 0},

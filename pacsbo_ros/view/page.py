@@ -24,7 +24,6 @@ from pacsbo_ros.view.live import Live, Snapshot
 LEVELS = {'info': '#3b82c4', 'good': palette.SAFE, 'warn': '#d99a1c', 'bad': palette.UNSAFE,
           'idle': palette.IDLE}
 ZOOM = 10.0  # scene units per metre: three.js clips what is nearer than 0.1
-CHART_HEIGHT = 'height:max(240px, calc(100vh - 606px))'  # the whole fits a large screen
 MOVED = 0.002  # rad: smaller moves of the pendulum are not sent
 STYLE = '''
 body { background: #0d131a; }
@@ -37,7 +36,9 @@ body { background: #0d131a; }
 .caption { color: #8796a5; font-size: 12px; }
 .stop { font-size: 22px !important; font-weight: 800; letter-spacing: .12em; border-radius: 12px;
         min-height: 56px; min-width: 150px; box-shadow: 0 0 0 3px #0d131a, 0 0 0 5px #e5484d; }
-.events { font-size: 12.5px; border: none; }
+.chart { height: 240px; }
+@media (min-width: 1024px) { .chart { height: max(240px, calc(100vh - 606px)); } }
+.events { font-size: 12.5px; border: none !important; background: transparent !important; }
 .events * { white-space: pre-wrap !important; font-family: inherit; }
 '''
 
@@ -146,7 +147,7 @@ class Page:
             with ui.scene(width=400, height=372, grid=False, background_color='#151d27', fps=20,
                           camera=ui.scene.perspective_camera(fov=32)).classes('w-full') as scene:
                 self._build_pendulum(scene)
-            scene.move_camera(x=2.6, y=-5.2, z=2.9, look_at_x=0, look_at_y=0, look_at_z=1.25,
+            scene.move_camera(x=2.8, y=-5.5, z=2.9, look_at_x=0, look_at_y=0, look_at_z=1.1,
                               duration=0)
 
     def _build_pendulum(self, scene: ui.scene) -> None:
@@ -172,21 +173,20 @@ class Page:
         with ui.card().classes('card w-full lg:col-span-5 gap-2'):
             with ui.row().classes('w-full items-baseline justify-between no-wrap'):
                 ui.label('The gain plane: what is guaranteed').classes('card-title')
-                ui.label('colour: lower bound of the tightest constraint').classes(
-                    'caption max-sm:hidden')
-            self._plane = ui.echart(charts.gain_plane(None, None)).classes('w-full').style(
+                self._whole = ui.switch('whole box').props('dense size=sm color=teal-5').classes(
+                    'caption').mark('whole')
+            self._plane = ui.echart(charts.gain_plane(None)).classes('w-full').style(
                 'height:372px').mark('plane')
 
     def _chart_card(self, title: str, options: dict[str, Any]) -> ui.echart:
         with ui.card().classes('card w-full lg:col-span-3 gap-2'):
             ui.label(title).classes('card-title')
-            return ui.echart(options).classes('w-full').style(CHART_HEIGHT)
+            return ui.echart(options).classes('w-full chart')
 
     def _event_card(self) -> None:
         with ui.card().classes('card w-full lg:col-span-3 gap-2'):
             ui.label('Events').classes('card-title')
-            self._log = ui.log(max_lines=200).classes('events w-full').style(
-                f'{CHART_HEIGHT}; background:transparent; padding:0').mark('events')
+            self._log = ui.log(max_lines=200).classes('events chart w-full').mark('events')
 
     # Buttons.
 
@@ -267,15 +267,16 @@ class Page:
             if len(o.best_gains):
                 self._best_reward.text = f'{o.best_reward:.4f}'
             if len(o.safe_share):
-                self._safe_share.text = f'{100 * sum(o.safe_share[-1:]):.0f} % of the box'
+                self._safe_share.text = f'{100 * o.safe_share[-1]:.1f} % of the box'
 
     def _refresh_charts(self, s: Snapshot) -> None:
         candidate = None
         if s.candidate is not None and s.optimizer is not None and s.plane is not None:
             over = s.optimizer.state in (words.FINISHED, words.FAILED)
             candidate = None if over else tuple(s.candidate.gains)
-        if self._changed('plane', (id(s.plane), candidate)):
-            self._draw(self._plane, charts.gain_plane(s.plane, candidate))
+        whole = bool(self._whole.value)
+        if self._changed('plane', (id(s.plane), candidate, whole)):
+            self._draw(self._plane, charts.gain_plane(s.plane, candidate, whole))
         if self._changed('told', (id(s.told), s.alpha_limit)):
             budget = s.optimizer.budget if s.optimizer else 1
             self._draw(self._reward, charts.reward_history(s.told, budget))

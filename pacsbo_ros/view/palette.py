@@ -10,8 +10,8 @@ HULL, ENLARGED = '#1c6dd0', '#6aa9f4'
 IDLE, MUTED = '#8b98a5', '#5b6772'
 DOMAINS = (HULL, ENLARGED, '#e07b39')  # hull, enlarged, box
 
-# Lower bound of the tightest constraint, from surely unsafe to surely safe; 0 is the pale middle.
-MARGIN_STOPS = ('#7a1f2b', '#d4674d', '#f3ead9', '#57b5a5', '#0d5f58')
+# Lower bound of the tightest constraint, from nothing known to surely safe; 0 is the pale middle.
+MARGIN_STOPS = ('#2a3441', '#8c5a50', '#f5e6cf', '#4fb8a8', '#0c7a70')
 MARGIN_SPAN = 1.0  # the colours saturate at minus and plus this
 
 # What the safety monitor says, by the codes of SafetyStatus; the last one is silence.

@@ -94,6 +94,17 @@ class GainPlane:
         """Return the share of the plane that is safe."""
         return float((self.margin >= 0).mean())
 
+    def close_up(self) -> tuple[Array, Array]:
+        """Return two corners around all that was tried, with room to grow, within the box."""
+        known = np.vstack([self.samples, self.enlarged, self.hull])
+        lower, upper = np.array(self.lower), np.array(self.upper)
+        if not len(known):
+            return lower, upper
+        least = 0.15 * (upper - lower)
+        room = np.maximum(0.35 * np.ptp(known, axis=0), least / 2)
+        return (np.maximum(known.min(axis=0) - room, lower),
+                np.minimum(known.max(axis=0) + room, upper))
+
     def boundary(self) -> list[Array]:
         """Return the border of the safe set as lines of (n, 2) gains."""
         generator = contour_generator(self.axis(0), self.axis(1), self.margin)

@@ -1,0 +1,57 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""A real browser for the tests of pages."""
+import contextlib
+import shutil
+
+import pytest
+
+
+class Browser:
+    """Headless Chromium with one tab."""
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def open(self, url, width=1440, height=900):
+        """Open a page in a window of a desktop's or a phone's size."""
+        self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
+            'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 600})
+        self.driver.get(url)
+
+    def errors(self):
+        """Return what the browser's console reported as errors since the last call."""
+        return [entry['message'] for entry in self.driver.get_log('browser')
+                if entry['level'] == 'SEVERE']
+
+    def requests(self):
+        """Return the addresses that the page asked for."""
+        return self.driver.execute_script(
+            'return performance.getEntriesByType("resource").map(e => e.name)')
+
+    def overflow(self):
+        """Return by how many pixels the page is wider than its window."""
+        return self.driver.execute_script(
+            'return document.documentElement.scrollWidth - window.innerWidth')
+
+
+@pytest.fixture
+def browser(tmp_path):
+    """Start Chromium, or skip where there is none."""
+    webdriver = pytest.importorskip('selenium.webdriver', reason='page tests need selenium')
+    program = shutil.which('chromium') or shutil.which('chromium-browser')
+    helper = shutil.which('chromedriver')
+    if not program or not helper:
+        pytest.skip('page tests need chromium and chromium-driver')
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for word in ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--hide-scrollbars',
+                 '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
+                 f'--user-data-dir={tmp_path / "chromium"}',
+                 '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'):
+        options.add_argument(word)
+    options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
+    driver = webdriver.Chrome(options=options,
+                              service=webdriver.ChromeService(executable_path=helper))
+    yield Browser(driver)
+    with contextlib.suppress(Exception):
+        driver.quit()
