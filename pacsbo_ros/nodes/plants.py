@@ -8,7 +8,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
 from pacsbo_ros.furuta.driver import Driver, SimulatedDriver
-from pacsbo_ros.furuta.episode import Start
+from pacsbo_ros.furuta.episode import EpisodeSettings, Start, check_delay
 from pacsbo_ros.furuta.plant import NO_STATE, Measurement
 from pacsbo_ros.furuta.presets import PRESETS as PRESET_PLANTS
 from pacsbo_ros.nodes.spinning import HEARTBEAT, STATES, stamp_seconds, steady_now
@@ -19,15 +19,17 @@ PRESETS = tuple(PRESET_PLANTS)
 STATE_TIMEOUT = 0.06  # s, a plant that is silent for longer has no state
 
 
-def make_driver(node: Node, plant: str, preset: str, start: str) -> Driver:
+def make_driver(node: Node, plant: str, preset: str, settings: EpisodeSettings) -> Driver:
     """Open the plant that the parameters name."""
     if plant == 'topics':
         return TopicsDriver(node)
     if plant == 'qube':
         from pacsbo_ros.furuta.qube import QubeDriver  # needs Quanser's SDK
-        return QubeDriver()
-    hanging = Start(start) is not Start.UPRIGHT
-    return SimulatedDriver(PRESET_PLANTS[preset], hanging=hanging, log_length=1)
+        return QubeDriver(version=3 if preset == 'qube3' else 2)
+    description = PRESET_PLANTS[preset]
+    check_delay(description, settings)
+    hanging = settings.start is not Start.UPRIGHT
+    return SimulatedDriver(description, hanging=hanging, log_length=1)
 
 
 class TopicsDriver:

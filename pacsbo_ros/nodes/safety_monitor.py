@@ -98,10 +98,11 @@ class SafetyMonitor(Node):
         self.watch.see_joints(steady_now(), stamp_seconds(message.header.stamp), *state)
 
     def _on_heartbeat(self, message: ControllerState) -> None:
+        upright = message.state in (message.RUNNING, message.MANUAL)
         self.watch.see_heartbeat(
             steady_now(), stamp_seconds(message.stamp), message.sequence, message.voltage,
-            message.gains, message.state in (message.RUNNING, message.MANUAL), message.run_id,
-            message.iteration)
+            message.gains, upright or message.state == message.STARTING, upright,
+            message.run_id, message.iteration)
 
     def _on_candidate(self, message: Candidate) -> None:
         gains = {GAIN_NAMES.index(name): gain

@@ -22,7 +22,7 @@ PARAMETERS = (
     Parameter('tuned', list(TUNED_BY_DEFAULT), 'Names of the tuned gains.'),
     Parameter('box_lower', [-6.0, 10.0], 'Smallest tuned gains [V/rad, V s/rad].'),
     Parameter('box_upper', [0.0, 50.0], 'Largest tuned gains.'),
-    Parameter('start', [-4.5, 26.0, -4.2, 27.0, -4.6, 27.5], 'Gains known to be safe, one vector '
+    Parameter('start', [-5.1, 26.0, -4.9, 25.2, -4.8, 26.3], 'Gains known to be safe, one vector '
               'after the other.'),
     Parameter('constraints', 2, 'How many constraints the controller reports.', 1, 10),
     Parameter('method', 'pacsbo', 'pacsbo estimates the norm; safeopt takes known_norm.',
@@ -34,10 +34,10 @@ PARAMETERS = (
               1e-6, 0.999999),
     Parameter('kernel', 'matern32', 'Kernel of the model.',
               choices=('matern32', 'matern52', 'rbf')),
-    Parameter('length_scales', [0.2], 'Length scales, as shares of the box; one or one per gain.'),
+    Parameter('length_scales', [0.5, 0.2], 'Length scales, as shares of the box; one or one per gain.'),
     Parameter('output_scale', 1.0, 'Prior variance of the scaled values.', 1e-6, 1e6),
-    Parameter('noise_bound', 0.05, 'R: bound on the noise of the scaled values.', 0.0, 100.0),
-    Parameter('lam', 0.04, 'λ: regularises the model and enters the confidence band.',
+    Parameter('noise_bound', 0.08, 'R: bound on the noise of the scaled values.', 0.0, 100.0),
+    Parameter('lam', 0.02, 'λ: regularises the model and enters the confidence band.',
               1e-9, 1e3),
     Parameter('candidates', 0, 'Points of the search; 0 chooses by the number of gains.',
               0, 1000000),

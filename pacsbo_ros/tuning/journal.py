@@ -7,6 +7,7 @@ that episode is then repeated. Any other damage is reported, never skipped.
 """
 from __future__ import annotations
 
+import contextlib
 from dataclasses import asdict
 import fcntl
 import json
@@ -112,10 +113,8 @@ class Journal:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            try:
+            with contextlib.suppress(OSError):
                 self._file.truncate(end)  # no half line for the next one to be glued to
-            except OSError:
-                pass
             raise JournalError(f'{self.path}: {error.strerror}; the last episode is not saved: '
                                'make room and resume the run') from error
 

@@ -141,3 +141,13 @@ def test_bad_parameters_end_the_start_with_one_line(graph, parameters, words):
     assert len(lines) == 1
     assert words in lines[0]
     assert 'Traceback' not in process.output
+
+
+def test_an_episode_that_starts_hanging_swings_up_before_the_gains_are_tried(graph):
+    graph.start_monitor()
+    graph.start_controller(start='swing_up')
+    graph.wait_until_ready()
+    result = graph.client.result(graph.client.send(gains=SAFE, seed=3))
+    assert result.outcome == EpisodeResult.COMPLETED, result.reason
+    assert any(m.state == ControllerState.STARTING
+               for m in graph.client.messages['controller_state'])

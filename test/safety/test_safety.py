@@ -18,14 +18,14 @@ class Plant:
         self.now, self.sequence = 100.0, 0
 
     def beat(self, alpha=0.0, theta=0.0, speed=0.0, voltage=0.0, gains=GAINS, running=False,
-             run_id='', iteration=0, joints=True, heartbeat=True):
+             upright=True, run_id='', iteration=0, joints=True, heartbeat=True):
         self.now += 0.01
         self.sequence += 1
         if joints:
             self.watch.see_joints(self.now, self.now, theta, alpha, speed, 0.0)
         if heartbeat:
             self.watch.see_heartbeat(self.now, self.now, self.sequence, voltage, gains, running,
-                                     run_id, iteration)
+                                     upright and running, run_id, iteration)
         return self.watch.check(self.now)
 
     def armed(self):
@@ -62,6 +62,13 @@ def test_a_limit_passed_while_running_stops_and_latches(fault, cause, measured):
 
 def test_a_pendulum_that_hangs_while_nothing_runs_is_no_fault():
     assert Plant().armed().beat(alpha=math.pi).ok
+
+
+def test_the_angle_is_not_judged_while_the_pendulum_is_swung_up_but_the_arm_is():
+    plant = Plant().armed()
+    assert all(plant.beat(alpha=a, running=True, upright=False).ok for a in (3.1, -3.1, 9.0, 1.5))
+    assert plant.beat(running=True).ok
+    assert plant.beat(theta=2.5, running=True, upright=False).cause == 'theta'
 
 
 @pytest.mark.parametrize(('silent', 'cause'), [

@@ -60,7 +60,7 @@ def test_damage_in_the_middle_is_an_error_that_names_the_line(path):
 def test_a_journal_of_another_problem_is_refused_and_left_alone(path):
     write(path)
     before = path.read_bytes()
-    with pytest.raises(JournalError, match='another problem.*seed'):
+    with pytest.raises(JournalError, match=r'another problem.*seed'):
         Journal(path, {**PROBLEM, 'seed': 4})
     assert path.read_bytes() == before
 
