@@ -234,13 +234,12 @@ def reference_points(hull: Hull, rng: np.random.Generator) -> tuple[Array, Array
         outside = (shell < low) | (shell > high)
         return inner[:, None], shell[outside, None]
     # Few vertices at a time reach the faces as well as the middle of the hull.
-    weights = rng.dirichlet(np.full(len(A), 2.0 / len(A) ** 0.5), size=REFERENCE)
-    moved = np.clip(weights[::-1] @ A + eps * _unit_ball(REFERENCE, n, rng), 0.0, 1.0)
-    level = hull.level(moved)
-    return weights @ A, moved[(level > 1e-6) & (level <= eps)]
-
-
-def _unit_ball(count: int, n: int, rng: np.random.Generator) -> Array:
-    direction = rng.standard_normal((count, n))
-    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
-    return direction * rng.random((count, 1)) ** (1.0 / n)
+    inner = rng.dirichlet(np.full(len(A), 2.0 / len(A) ** 0.5), size=REFERENCE) @ A
+    # A ray from each point leaves the hull through a face; the shell is up to eps beyond it.
+    ray = rng.standard_normal((REFERENCE, n))
+    speed, room = ray @ hull.H.T, np.maximum(hull.b - inner @ hull.H.T, 0.0)
+    way = np.where(speed > 1e-12, room / np.maximum(speed, 1e-12), np.inf)
+    face = np.argmin(way, axis=1)
+    exits = inner + way[np.arange(REFERENCE), face, None] * ray
+    shell = np.clip(exits + eps * rng.random((REFERENCE, 1)) * hull.H[face], 0.0, 1.0)
+    return inner, shell[hull.innermost(shell) == 1]

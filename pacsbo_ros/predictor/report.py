@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from pacsbo_ros.core import Pacsbo
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.settings import DOMAINS, NORM_BOUNDS
+from pacsbo_ros.core.settings import DOMAINS, NORM_BOUNDS, Settings
 from pacsbo_ros.predictor.calibration import conformal_quantile
 from pacsbo_ros.predictor.checkpoint import SHIPPED, Checkpoint, checkpoint_name, load_checkpoint
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories, make_problem
@@ -117,7 +117,7 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, drawing: int,
     """Run the loop on fresh functions; give the runs and the ratios of all estimators."""
     n, recipe, eta = made.dimension, trainer.recipe, made.predictor
     plan = Plan(Family(made.kernel, n, made.length_scales), SEED, trainer.choices.samples,
-                CANDIDATES[n], recipe.main, lam=0.005)
+                CANDIDATES[n], recipe.main, Settings().lam)
     runs = trajectories(plan, 0, functions, make_executor, trainer.store, eta, optimizer=True,
                         title=f'n = {n}, fresh functions')
     held_out = trainer.calibration_runs(CALIBRATION, recipe.main)

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from pacsbo_ros.core.kernels import SHAPES
-from pacsbo_ros.core.settings import DOMAINS
+from pacsbo_ros.core.settings import DOMAINS, Settings
 from pacsbo_ros.predictor.calibration import calibrate, uncalibrated
 from pacsbo_ros.predictor.checkpoint import (
     SHIPPED,
@@ -54,13 +54,14 @@ class Recipe:
     length_scales: tuple[float, ...]  # lowest ... highest: where it is calibrated
     main: float  # the length scale with the largest calibration set, and of the test
     candidates: int
+    effort: float = 1.0  # share of the functions, for dimensions where each costs more
 
 
 RECIPES = {
     1: Recipe((0.05, 0.1, 0.2, 0.4), 0.1, 200),
-    2: Recipe((0.1, 0.3, 0.6), 0.3, 900),
-    3: Recipe((0.15, 0.4, 0.8), 0.4, 1000),
-    4: Recipe((0.2, 0.5, 1.0), 0.5, 1000),
+    2: Recipe((0.1, 0.3, 0.6), 0.3, 900, 0.6),
+    3: Recipe((0.15, 0.4, 0.8), 0.4, 1000, 0.5),
+    4: Recipe((0.2, 0.5, 1.0), 0.5, 1000, 0.5),
 }
 
 
@@ -108,7 +109,8 @@ class Trainer:
         self._name(NETWORK, network, self._uncalibrated())
         self._name(DRAFT, network, self._calibrate(FIRST_CALIBRATION, 4))
         final = self._name(FINAL, network, self._calibrate(CALIBRATION, 1))
-        test = self.runs(TEST, self.choices.test, length_scale=self.recipe.main, lam=0.005)
+        test = self.runs(TEST, self.choices.test, length_scale=self.recipe.main,
+                         lam=Settings().lam)
         made = self._checkpoint(network, final.calibration)
         return replace(made, metrics=metrics(final, test))
 
@@ -123,7 +125,7 @@ class Trainer:
 
     def training_runs(self, stage: int) -> Trajectories:
         """Give runs with three starts and some with other numbers of starts, in random order."""
-        count = self.choices.functions
+        count = int(self.recipe.effort * self.choices.functions)
         parts = [self.runs(stage, count)]
         for number, share in OTHER_STARTS.items():
             # Another seed by another stage number: these are other functions.
@@ -134,7 +136,7 @@ class Trainer:
 
     def calibration_runs(self, stage: int, scale: float, share: int = 1) -> Trajectories:
         """Give the runs on which the predictor is calibrated at one length scale."""
-        count = self.choices.calibration // share
+        count = int(self.recipe.effort * self.choices.calibration) // share
         return self.runs(stage, count if scale == self.recipe.main else count // 5,
                          length_scale=scale)
 

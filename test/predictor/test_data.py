@@ -2,8 +2,9 @@
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
-import os
+import importlib
 from pathlib import Path
+import sys
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from pacsbo_ros.predictor.data import (
 )
 
 LINE = Plan(Family('matern32', 1, (0.05, 0.4)), seed=3, samples=9, candidates=60)
+SPACE = Plan(Family('rbf', 4, (0.4, 0.8)), seed=5, samples=6, candidates=128, starts=2)
 PLANE = Plan(Family('matern52', 2, (0.2, 0.5)), seed=4, samples=8, candidates=225)
 
 
@@ -33,7 +35,7 @@ def assert_same(a, b):
                                       err_msg=field.name)
 
 
-@pytest.mark.parametrize('plan', [LINE, PLANE, replace(LINE, starts=1)], ids=['1-D', '2-D', 'one'])
+@pytest.mark.parametrize('plan', [LINE, PLANE, SPACE], ids=['1-D', '2-D', '4-D'])
 def test_the_batch_does_what_the_optimiser_does(plan):
     together = run_batch(plan, range(6))
     alone = Trajectories.join([run(plan, i) for i in range(6)])
@@ -44,7 +46,7 @@ def test_the_batch_does_what_the_optimiser_does(plan):
 
 
 def test_the_batch_does_what_the_optimiser_does_with_a_predictor_in_the_loop():
-    plan = replace(LINE, length_scale=0.1, lam=0.005, samples=12)
+    plan = replace(LINE, length_scale=0.1, samples=12)
     eta = load_predictor('default', Settings(length_scales=(0.1,)))
     plan_of_window = replace(plan, samples=30)  # the window of the settings is that of the run
     together = run_batch(plan_of_window, range(3), eta.estimates)
@@ -83,7 +85,7 @@ def test_reference_points_lie_in_their_domains_also_for_flat_hulls(A):
     hull = Hull(np.array(A), 0.1)
     inner, outer = reference_points(hull, np.random.default_rng(1))
     assert np.all(hull.level(inner) <= 1e-9)
-    assert len(outer) > 5
+    assert len(outer) > 20
     assert np.all(hull.innermost(outer) == 1)
     assert np.all((outer >= 0) & (outer <= 1))
 
@@ -93,13 +95,6 @@ def test_starts_are_random_and_safe():
     assert np.all(problem.h(problem.starts) >= problem.threshold)
     other = make_problem(LINE, 1)
     assert not np.allclose(problem.starts, other.starts)
-
-
-def test_the_optimiser_keeps_its_own_candidates_above_three_dimensions():
-    plan = Plan(Family('rbf', 4, (0.4, 0.8)), seed=1, samples=6, candidates=256)
-    runs = run(plan, 0)
-    assert runs.steps[0] >= 1
-    assert np.all(runs.label[0, 0] > 0)
 
 
 # Workers --------------------------------------------------------------------------------------
@@ -137,43 +132,34 @@ def test_what_was_made_is_not_made_again(tmp_path, expected, small_chunks):
     assert_same(workers.trajectories(LINE, 0, 8, only_the_rest, tmp_path), expected)
 
 
-def die_once(task, witness):
-    """Kill the worker on the first try of the second task."""
-    path = Path(witness)
-    if task.first == 3 and not path.exists():
-        path.touch()
-        os.kill(os.getpid(), 9)
-    return workers.work(task)
+@pytest.fixture
+def mortal(monkeypatch):
+    """Give the work that kills its worker; spawned workers inherit the path to its module."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    return importlib.import_module('mortal_work')
 
 
 def tasks_of(plan):
     return [workers.Task(plan, i, min(i + 3, 8)) for i in (0, 3, 6)]
 
 
-def test_a_killed_worker_loses_no_result(tmp_path, expected):
+def test_a_killed_worker_loses_no_result(tmp_path, expected, mortal):
     witness = tmp_path / 'died'
-    found = workers.collect(partial(die_once, witness=str(witness)), tasks_of(LINE), pool(2))
+    work = partial(mortal.die_once, witness=str(witness))
+    found = workers.collect(work, tasks_of(LINE), pool(2))
     assert witness.exists()
     assert_same(Trajectories.join(found), expected)
 
 
-def always_die(task):
-    os.kill(os.getpid(), 9)
-
-
-def test_workers_that_always_die_are_an_error_not_an_endless_loop(monkeypatch):
+def test_workers_that_always_die_are_an_error_not_an_endless_loop(monkeypatch, mortal):
     monkeypatch.setattr(workers, 'ATTEMPTS', 2)
     with pytest.raises(workers.BrokenExecutor):
-        workers.collect(always_die, tasks_of(LINE), pool(1))
+        workers.collect(mortal.always_die, tasks_of(LINE), pool(1))
 
 
-def fail(task):
-    raise ZeroDivisionError('a bug is not a dead worker')
-
-
-def test_an_error_in_the_work_is_not_tried_again():
+def test_an_error_in_the_work_is_not_tried_again(mortal):
     with pytest.raises(ZeroDivisionError, match='a bug'):
-        workers.collect(fail, tasks_of(LINE), pool(1))
+        workers.collect(mortal.fail, tasks_of(LINE), pool(1))
 
 
 def test_a_task_is_named_by_all_that_it_depends_on():
@@ -184,21 +170,22 @@ def test_a_task_is_named_by_all_that_it_depends_on():
     assert len({t.key() for t in (task, *others)}) == len(others) + 1
 
 
-def test_a_dask_cluster_makes_the_same_data_and_survives_a_killed_worker(tmp_path, expected):
+def test_a_dask_cluster_makes_the_same_data_and_survives_a_killed_worker(
+        tmp_path, expected, mortal):
     distributed = pytest.importorskip('distributed')
     # Processes, so that one can be killed; the nanny starts it again.
     with distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None,
             host='127.0.0.1', silence_logs=50) as cluster:
         witness = tmp_path / 'died'
-        found = workers.collect(partial(die_once, witness=str(witness)), tasks_of(LINE),
+        found = workers.collect(partial(mortal.die_once, witness=str(witness)), tasks_of(LINE),
                                 workers.executor_factory(1, cluster.scheduler_address))
     assert witness.exists()
     assert_same(Trajectories.join(found), expected)
 
 
 def test_a_scheduler_without_dask_is_a_clear_error(monkeypatch):
-    monkeypatch.setitem(__import__('sys').modules, 'distributed', None)
+    monkeypatch.setitem(sys.modules, 'distributed', None)
     with pytest.raises(ValueError, match='pip install distributed'), \
             workers.executor_factory(1, 'tcp://127.0.0.1:1')():
         pass

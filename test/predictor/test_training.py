@@ -15,7 +15,7 @@ from pacsbo_ros.predictor.model import NormPredictor
 from pacsbo_ros.predictor.train import RECIPES, estimate_ratios, main
 
 PLAN = Plan(Family('matern32', 1, (0.05, 0.4)), seed=31, samples=10, candidates=60,
-            length_scale=0.1, lam=0.005)
+            length_scale=0.1, lam=Settings().lam)
 
 
 @pytest.mark.parametrize('size', [40, 199, 200])
@@ -49,7 +49,7 @@ def test_the_shipped_predictor_covers_fresh_functions_in_the_loop(n):
     eta = load_predictor('default', settings)
     plan = Plan(Family('matern32', n, (recipe.length_scales[0], recipe.length_scales[-1])),
                 seed=77, samples=12, candidates=recipe.candidates // (3 if n == 2 else 1),
-                length_scale=recipe.main, lam=0.005)
+                length_scale=recipe.main, lam=Settings().lam)
     runs = run_batch(plan, range(150), eta.estimates)
     ratios = estimate_ratios(eta, runs)
     covered = np.nanmean(np.where(np.isnan(ratios), np.nan, ratios >= 1.0), axis=0)
