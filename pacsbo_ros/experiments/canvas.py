@@ -1,0 +1,31 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""One style for all figures of the studies; matplotlib is imported only when one is drawn."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+BLUE, GREEN, RED, GREY, PURPLE = '#005eb8', '#2e8b57', '#d62728', '#8c8c8c', '#7b2d8b'
+ORANGE = '#ed7d00'
+STYLE = {'font.size': 9, 'axes.spines.top': False, 'axes.spines.right': False,
+         'legend.frameon': False, 'legend.fontsize': 8, 'axes.titlesize': 9,
+         'savefig.dpi': 160, 'pdf.fonttype': 42}
+
+
+def axes(rows: int = 1, columns: int = 1, size: tuple[float, float] = (3.4, 2.4),
+         **options: Any) -> tuple[Any, Any]:
+    """Give a figure with a grid of axes, each of the size in inches."""
+    import matplotlib
+    matplotlib.use('Agg')
+    import matplotlib.pyplot as plt
+    plt.rcParams.update(STYLE)
+    return plt.subplots(rows, columns, figsize=(columns * size[0], rows * size[1]),
+                        squeeze=False, layout='constrained', **options)
+
+
+def write(figure: Any, out: Path, name: str) -> None:
+    """Write the figure for pages and for papers."""
+    import matplotlib.pyplot as plt
+    for suffix in ('png', 'pdf'):
+        figure.savefig(out / f'{name}.{suffix}')
+    plt.close(figure)

@@ -1,0 +1,53 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Draw the paper's figures and print its numbers beside ours.
+
+    python -m pacsbo_ros.experiments.figures --out results/figures
+"""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from pacsbo_ros.experiments import records
+from pacsbo_ros.experiments.norm_figures import growth, interpolants, norms
+from pacsbo_ros.experiments.records import Record
+from pacsbo_ros.experiments.run_figures import pendulum, too_large, too_small
+
+# Slowest first, so that two workers end together.
+FIGURES = {'fig5': too_large, 'fig6': too_small, 'fig4': interpolants, 'fig2': growth,
+           'pendulum': pendulum, 'fig1': norms}
+
+
+def draw(key: Record, out: Path) -> Record:
+    """Draw one figure and give its lines of the table."""
+    return {'lines': FIGURES[key['figure']](out)}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Draw the figures that were asked for."""
+    parser = argparse.ArgumentParser(prog='python -m pacsbo_ros.experiments.figures',
+                                     description="Draw the paper's figures.")
+    records.add_options(parser, 'results/figures')
+    parser.add_argument('--figures', nargs='+', default=list(FIGURES), choices=list(FIGURES))
+    options = parser.parse_args(arguments)
+    options.out.mkdir(parents=True, exist_ok=True)
+    store = options.out / 'lines.jsonl'
+    store.unlink(missing_ok=True)  # a picture is always drawn anew
+    found = records.collect(partial(draw, out=options.out),
+                            [{'figure': name} for name in options.figures], store,
+                            options.workers, options.scheduler, 'figures')
+    store.unlink()
+    lines = [line for entry in sorted(found, key=lambda e: e['figure']) for line in entry['lines']]
+    origin = records.provenance('pacsbo_ros.experiments.figures', found, arguments)
+    text = '\n\n'.join((records.markdown(('quantity', 'paper', 'here'), lines),
+                        records.signature(origin)))
+    (options.out / 'figures.md').write_text(text + '\n', encoding='utf-8')
+    records.save(options.out / 'figures.json', {'made_by': origin, 'lines': lines})
+    print(text)
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,279 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Measure safety and progress of every method, also where the assumptions do not hold.
+
+    python -m pacsbo_ros.experiments.safety --quick                 three minutes
+    python -m pacsbo_ros.experiments.safety --functions 1000        the study, resumable
+
+A cell is a world (see `worlds`), a number of parameters n and a method. Every method sees the same
+functions, starts and noise. Runs that the folder already holds are not made again, so the study
+can be made in pieces, by several commands, or on a cluster (--scheduler).
+
+  symbol     meaning
+  violation  an evaluation of which the true value is below the threshold, in a run
+  below      B more than 1 % below the true norm on some domain, at some time of a run
+  left(N)    (max h - best of N samples)/(max h - best start): 0 is the optimum, 1 the start
+  explored   share of the truly safe points that the optimiser calls safe at the end
+"""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import math
+from pathlib import Path
+import time
+from typing import Any
+
+import numpy as np
+
+from pacsbo_ros.core import NothingToPropose, Pacsbo, SafeOpt, SafeOptimizer, Settings
+from pacsbo_ros.core.domains import Hull
+from pacsbo_ros.core.settings import NORM_BOUNDS
+from pacsbo_ros.experiments import canvas, records
+from pacsbo_ros.experiments.baselines import (
+    CONSTANT_BETA,
+    Oracle,
+    RandomSearch,
+    constant_beta,
+    true_norm,
+)
+from pacsbo_ros.experiments.records import Record
+from pacsbo_ros.experiments.worlds import HOLDS, NOISE, SIDE, WORLDS, World, make_world, points
+from pacsbo_ros.predictor import load_predictor
+
+DELTA = 0.1
+SAMPLES = 30  # of a run, its three starts among them
+EARLY = 12
+LIBRARIES = 16  # seeds of the optimiser: not one library decides all runs
+RESOLUTION = 0.99  # a true local norm rests on finitely many points
+DEFAULT, ORACLE, RANDOM = 'scale_free', 'oracle', 'random search'
+PREDICTOR, GLOBAL = '+ predictor', 'global'
+DRAWING = ('scenario', 'hoeffding', 'bernstein')  # draw at every step: many times slower
+VARIANTS = tuple(
+    f'{bound}{local}{eta}' for bound in NORM_BOUNDS for local in ('', f' {GLOBAL}')
+    for eta in ('', f' {PREDICTOR}'))
+BASELINES = ('SafeOpt, B = norm/5', 'SafeOpt, B = norm', 'SafeOpt, B = 5 norm',
+             'SafeOpt, B = 10', f'SafeOpt, β = {CONSTANT_BETA:g}', ORACLE, RANDOM)
+METHODS = (*VARIANTS, *BASELINES)
+QUICK = {'functions': 12, 'dimensions': [1, 2], 'worlds': ['assumed', 'jump'],
+         'methods': [DEFAULT, 'mean', *BASELINES]}
+
+
+def make_optimizer(method: str, world: World, n: int, seed: int) -> SafeOptimizer:
+    """Make the optimiser of one cell."""
+    settings = Settings(
+        dimension=n, constraints=0, reward_threshold=world.threshold, noise_bound=NOISE,
+        length_scales=world.kernel.length_scales, delta=DELTA,
+        candidates=SIDE[n] ** n if n in SIDE else 0)
+    if method == RANDOM:
+        return RandomSearch(settings, seed)
+    if method == ORACLE:
+        return Oracle(settings, world.h, world.norm, seed)
+    if method.startswith('SafeOpt'):
+        choice = method.removeprefix('SafeOpt, ')
+        if choice.startswith('β'):
+            return SafeOpt(constant_beta(settings), CONSTANT_BETA, seed)
+        B = {'B = norm/5': world.norm / 5, 'B = norm': world.norm, 'B = 5 norm': 5 * world.norm,
+             'B = 10': 10.0}[choice]
+        return SafeOpt(settings, B, seed)
+    bound = method.split()[0]
+    settings = settings.replace(
+        norm_bound=bound, domains=('box',) if GLOBAL in method else settings.domains)
+    predictor = load_predictor('default', settings) if PREDICTOR in method else None
+    return Pacsbo(settings, seed, predictor)
+
+
+def run(key: Record) -> Record:
+    """Run one method on one function."""
+    n, index = key['n'], key['index']
+    world = make_world(key['world'], n, index)
+    rng = np.random.default_rng([index, n, 7])
+    optimizer = make_optimizer(key['method'], world, n, index % LIBRARIES)
+    best, left, unsafe, below, stuck = -math.inf, [], 0, False, ''
+    for x in world.starts:
+        value = float(world.h(x[None])[0])
+        # A start is safe by assumption: noise may not contradict it.
+        optimizer.tell(x, [max(value + world.noise(x, rng), world.threshold)])
+        best = max(best, value)
+        left.append(1.0)
+    gap, seconds = max(world.best - best, 1e-12), 0.0
+    while len(left) < SAMPLES:
+        begun = time.process_time()
+        proposal = optimizer.ask()
+        seconds += time.process_time() - begun
+        if isinstance(proposal, NothingToPropose):
+            stuck = proposal.code
+            break
+        below = below or _too_small(optimizer, world, key)
+        x = np.array(proposal.point)
+        value = float(world.h(x[None])[0])
+        unsafe += value < world.threshold
+        best = max(best, value)
+        left.append(max((world.best - best) / gap, 0.0))
+        optimizer.tell(x, [value + world.noise(x, rng)])
+    steps = max(len(left) - len(world.starts), 1)
+    left += left[-1:] * (SAMPLES - len(left))
+    X = points(n)
+    safe = world.h(X) >= world.threshold
+    return {'unsafe': int(unsafe), 'below': bool(below), 'left_early': round(left[EARLY - 1], 5),
+            'left': round(left[-1], 5), 'explored': round(float(np.mean(
+                optimizer.safe(X[safe]))), 5), 'norm': round(world.norm, 4), 'stuck': stuck,
+            'ms': round(1e3 * seconds / steps, 3)}
+
+
+def _too_small(optimizer: SafeOptimizer, world: World, key: Record) -> bool:
+    """Tell whether some B is below the true norm; only where that norm exists."""
+    if key['world'] not in HOLDS or key['method'] in (RANDOM, ORACLE):
+        return False
+    X = points(key['n'])
+    level = Hull(optimizer.samples[0], optimizer.settings.enlargement).innermost(X)
+    for estimate in optimizer.state().norms:
+        true = world.norm
+        if estimate.domain != 'box':
+            inside = X[level <= ('hull', 'enlarged').index(estimate.domain)]
+            true = true_norm(optimizer, world.h, world.norm, inside)
+        if RESOLUTION * true > estimate.B:
+            return True
+    return False
+
+
+def summary(group: Sequence[Record], oracle: Sequence[Record], reference: Sequence[Record],
+            ) -> Record:
+    """Condense the runs of one cell; oracle and reference are paired by index."""
+    left = np.array([r['left'] for r in group])
+    known = {r['index']: r['left'] for r in oracle}
+    ratio = math.nan
+    if all(r['index'] in known for r in group):
+        ratio = float(left.mean() / max(np.mean([known[r['index']] for r in group]), 1e-9))
+    default = {r['index']: r['left'] for r in reference}
+    paired = np.array([r['left'] - default[r['index']] for r in group if r['index'] in default])
+    spread = 1.96 * paired.std(ddof=1) / math.sqrt(len(paired)) if len(paired) > 1 else math.nan
+    return {
+        'runs': len(group), 'unsafe': sum(r['unsafe'] > 0 for r in group),
+        'below': sum(r['below'] for r in group),
+        'left_early_mean': float(np.mean([r['left_early'] for r in group])),
+        'left_median': float(np.median(left)), 'left_mean': float(left.mean()),
+        'over_oracle': ratio, 'paired': float(paired.mean()) if len(paired) else math.nan,
+        'paired_spread': spread, 'explored': float(np.mean([r['explored'] for r in group])),
+        'stuck': sum(bool(r['stuck']) for r in group),
+        'ms': float(np.median([r['ms'] for r in group]))}
+
+
+def table(cells: dict[str, Record], world: str) -> str:
+    """Write one row per method."""
+    rows = []
+    for method, c in cells.items():
+        holds = world in HOLDS
+        own = holds and method not in (RANDOM, ORACLE)
+        rows.append((
+            method, c['runs'], records.percent(c['unsafe'], c['runs']),
+            records.percent(c['below'], c['runs']) if own else '–',
+            f'{c["left_early_mean"]:.2f}', f'{c["left_mean"]:.2f}', f'{c["left_median"]:.2f}',
+            f'{c["over_oracle"]:.2f}' if holds and math.isfinite(c['over_oracle']) else '–',
+            '–' if method == DEFAULT or not math.isfinite(c['paired_spread']) else
+            f'{c["paired"]:+.2f} ± {c["paired_spread"]:.2f}',
+            '–' if method == RANDOM else f'{c["explored"]:.0%}', f'{c["stuck"] / c["runs"]:.0%}', f'{c["ms"]:.1f}'))
+    return records.markdown(
+        ('method', 'runs', 'runs with a violation', 'runs with B below the norm',
+         f'regret left at {EARLY}, mean', f'at {SAMPLES}, mean', f'at {SAMPLES}, median',
+         'mean over oracle', f'paired with {DEFAULT}', 'explored', 'stuck', 'ms a step'), rows)
+
+
+def draw(results: dict[tuple[str, int], dict[str, Record]], path: Path) -> None:
+    """Draw violations against regret, a panel per world and dimension."""
+    worlds = list(dict.fromkeys(w for w, _ in results))
+    dimensions = sorted({n for _, n in results})
+    figure, panels = canvas.axes(len(dimensions), len(worlds), (2.7, 2.4), sharex=True,
+                                 sharey=True)
+    methods = list(dict.fromkeys(m for cells in results.values() for m in cells))
+    from matplotlib import colormaps
+    colours = {m: colormaps['tab20'](i % 20) for i, m in enumerate(methods)}
+    marks = {m: 'o' if m.split()[0] in NORM_BOUNDS else 's' for m in methods}
+    for row, n in zip(panels, dimensions, strict=True):
+        for axis, world in zip(row, worlds, strict=True):
+            for method, c in results.get((world, n), {}).items():
+                low, high = records.share_interval(c['unsafe'], c['runs'])
+                axis.plot([c['left_mean']] * 2, [100 * low, 100 * high], color=colours[method],
+                          linewidth=1, alpha=0.6)
+                axis.plot(c['left_mean'], 100 * c['unsafe'] / c['runs'], marks[method],
+                          color=colours[method], markersize=9 if method == DEFAULT else 5)
+            axis.axhline(100 * DELTA, color='black', linestyle=':', linewidth=0.8)
+            axis.set_title(f'{world}, n = {n}')
+    for axis in panels[-1]:
+        axis.set_xlabel(f'regret left at {SAMPLES} samples')
+    for axis in panels[:, 0]:
+        axis.set(ylabel='runs with a violation [%]', ylim=(-4, 104), xlim=(-0.05, 1.05))
+    for method in methods:
+        panels[0, 0].plot([], [], marks[method], color=colours[method], label=method)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc='outside lower center',
+                  ncols=min(len(methods), 3 * len(worlds) // 2 + 2))
+    canvas.write(figure, path.parent, path.name)
+
+
+def verdict(results: dict[tuple[str, int], dict[str, Record]]) -> list[str]:
+    """Name the cells in which the guarantee of the default method is refuted by the data."""
+    return [f'{world}, n = {n}: {c["unsafe"]} of {c["runs"]} runs had a violation'
+            for (world, n), cells in results.items() if world in HOLDS
+            for method, c in cells.items() if method == DEFAULT
+            and records.share_interval(c['unsafe'], c['runs'])[0] > DELTA]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing of the study, write tables, data and picture."""
+    parser = argparse.ArgumentParser(prog='python -m pacsbo_ros.experiments.safety',
+                                     description='Measure safety and progress.')
+    records.add_options(parser, 'results/safety')
+    parser.add_argument('--quick', action='store_true', help='a small part, for every day')
+    parser.add_argument('--functions', type=int, default=1000, help='functions per cell')
+    parser.add_argument('--functions-drawing', type=int, default=1000,
+                        help='functions per cell of the bounds that draw at every step')
+    parser.add_argument('--dimensions', type=int, nargs='+', default=[1, 2, 4])
+    parser.add_argument('--worlds', nargs='+', default=list(WORLDS), choices=list(WORLDS))
+    parser.add_argument('--methods', nargs='+', default=list(METHODS), choices=METHODS,
+                        metavar='METHOD', help=f'some of: {"; ".join(METHODS)}')
+    options = parser.parse_args(arguments)
+    if options.quick:
+        vars(options).update(QUICK)
+    results: dict[tuple[str, int], dict[str, Record]] = {}
+    runs: list[Record] = []
+    for n in options.dimensions:
+        for world in options.worlds:
+            found: dict[str, list[Record]] = {}
+            for method in options.methods:
+                count = options.functions
+                if method.split()[0] in DRAWING:
+                    count = min(count, options.functions_drawing)
+                name = f'{world}_n{n}_{method}'.replace(' ', '').replace('/', '_')
+                found[method] = records.collect(
+                    run, [{'world': world, 'n': n, 'method': method, 'index': i}
+                          for i in range(count)],
+                    options.out / 'runs' / f'{name}.jsonl', options.workers, options.scheduler,
+                    f'{world}, n = {n}, {method}')
+            results[world, n] = {m: summary(g, found.get(ORACLE, []), found.get(DEFAULT, []))
+                                 for m, g in found.items()}
+            runs += [r for g in found.values() for r in g]
+    report(results, records.provenance('pacsbo_ros.experiments.safety', runs, arguments),
+           options.out)
+    refuted = verdict(results)
+    for line in refuted:
+        print(f'The guarantee does not hold: {line}')
+    return int(bool(refuted))
+
+
+def report(results: dict[tuple[str, int], dict[str, Record]], origin: dict[str, Any],
+           out: Path) -> None:
+    """Write and print the tables, write data and picture."""
+    text = []
+    for (world, n), cells in results.items():
+        text += [f'### {world}, n = {n}: {WORLDS[world]}', '', table(cells, world), '']
+    text.append(records.signature(origin))
+    (out / 'safety.md').write_text('\n'.join(text) + '\n', encoding='utf-8')
+    records.save(out / 'safety.json', {'made_by': origin, 'cells': [
+        {'world': world, 'n': n, 'method': method, **c}
+        for (world, n), cells in results.items() for method, c in cells.items()]})
+    draw(results, out / 'safety')
+    print('\n'.join(text))
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
