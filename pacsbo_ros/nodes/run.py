@@ -51,11 +51,6 @@ class Running:
         """Return the exit code; None while it runs."""
         return self._popen.poll()
 
-    def ask_to_end(self) -> None:
-        """Send the signal of Ctrl-C."""
-        if self.code is None:
-            self._popen.send_signal(signal.SIGINT)
-
     def end(self) -> None:
         """Ask it to end, ever less politely; return when it is gone and its output is out."""
         for number, patience in zip((signal.SIGINT, signal.SIGTERM), PATIENCE, strict=True):
@@ -123,14 +118,9 @@ def main(arguments: list[str] | None = None) -> int:
                                    width))
         return _watch(running, stop)
     finally:
-        # The optimiser first, so that no new episode begins; then the others together, so that
-        # none of them takes the end of another for a fault.
-        for item in running:
-            if item.process.name == OPTIMIZER:
-                item.end()
-        for item in running:
-            item.ask_to_end()
-        for item in running:
+        # The optimiser first, so that no new episode begins; then the monitor, so that it does
+        # not take the end of the controller for a fault; then the rest.
+        for item in sorted(running, key=lambda item: item.process.name != OPTIMIZER):
             item.end()
 
 

@@ -22,10 +22,11 @@ def gains_text(gains: Sequence[float]) -> str:
 def line(tuning: Tuning, told: Told, seconds_left: float) -> str:
     """Return the progress after one episode."""
     measured, best = told.measured, tuning.best
-    number = ('verification' if told.trial.role == VERIFICATION
-              else f'{told.trial.iteration:>3}/{tuning.budget}')
+    width = len(str(tuning.budget))
+    number = ('check'.rjust(2 * width + 1) if told.trial.role == VERIFICATION
+              else f'{told.trial.iteration:>{width}}/{tuning.budget}')
     so_far = f'{best.measured.reward:.4f}' if best else 'none'
-    return (f'{number}  {gains_text(told.trial.gains):>16}  {told.trial.role:<12}'
+    return (f'{number}  {gains_text(told.trial.gains):>16}  {told.trial.role:<13}'
             f'reward {measured.reward:.4f}  max angle {math.degrees(measured.max_alpha):4.1f}°  '
             f'{"safe  " if measured.safe else "UNSAFE"}  best {so_far}  '
             f'{seconds_left:3.0f} s left')

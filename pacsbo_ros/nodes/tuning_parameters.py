@@ -10,6 +10,7 @@ from pacsbo_ros.core import Box, Predictor, Settings
 from pacsbo_ros.core.settings import NORM_BOUNDS
 from pacsbo_ros.furuta.gains import TUNED_BY_DEFAULT, check_names
 from pacsbo_ros.nodes.parameters import Parameter
+from pacsbo_ros.predictor import CheckpointError, load_predictor
 from pacsbo_ros.tuning.tuning import Problem
 
 PARAMETERS = (
@@ -29,7 +30,8 @@ PARAMETERS = (
               choices=('pacsbo', 'safeopt')),
     Parameter('known_norm', 2.0, 'B of every function, for safeopt only.', 1e-6, 1e6),
     Parameter('norm_bound', 'scale_free', 'Rule that bounds the norm.', choices=NORM_BOUNDS),
-    Parameter('predictor_checkpoint', '', 'Trained norm predictor; empty means none.'),
+    Parameter('predictor_checkpoint', 'default', 'Trained norm predictor: a file, default for the '
+              'shipped one, empty for none.'),
     Parameter('delta', 0.1, 'Probability that the guarantee of the whole run fails.',
               1e-6, 0.999999),
     Parameter('kernel', 'matern32', 'Kernel of the model.',
@@ -63,6 +65,10 @@ def make_problem(p: SimpleNamespace) -> Problem:
 
 def make_predictor(p: SimpleNamespace, problem: Problem) -> tuple[Predictor | None, str]:
     """Load the norm predictor and its hash; none gives an empty hash."""
-    if not p.predictor_checkpoint:
+    if not p.predictor_checkpoint or p.method == 'safeopt':
         return None, ''
-    raise ValueError('predictor_checkpoint: no predictor can be loaded yet')
+    try:
+        predictor = load_predictor(p.predictor_checkpoint, problem.settings)
+    except CheckpointError as error:
+        raise ValueError(f'predictor_checkpoint: {error}') from error
+    return predictor, predictor.hash

@@ -1,0 +1,97 @@
+"""The package as a whole: one number, one set of codes, two worlds that do not mix."""
+from pathlib import Path
+import re
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import pytest
+
+from pacsbo_ros.furuta.outcome import Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+INTERFACES = sorted([*ROOT.glob('msg/*.msg'), *ROOT.glob('action/*.action')])
+ROS_FREE = ('core', 'furuta', 'tuning', 'experiments', 'predictor', 'safety')
+
+
+def run(*words, **options):
+    return subprocess.run([str(w) for w in words], capture_output=True, text=True, timeout=300,
+                          check=False, **options)
+
+
+def test_the_library_imports_where_ros_is_not_installed():
+    """Import every module outside nodes with rclpy and the generated messages blocked."""
+    modules = [
+        '.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')
+        for p in sorted((ROOT / 'pacsbo_ros').rglob('*.py')) if 'nodes' not in p.parts]
+    assert len(modules) > 30
+    program = f'''
+import importlib, importlib.util, sys
+class Block:
+    def find_spec(self, name, path=None, target=None):
+        if name.split('.')[0] in ('rclpy', 'launch', 'launch_ros') or name.startswith((
+                'pacsbo_ros.msg', 'pacsbo_ros.action', 'pacsbo_ros.nodes')):
+            raise ImportError('blocked: ' + name)
+sys.meta_path.insert(0, Block())
+for name in {modules!r}:
+    if name.endswith('training') and importlib.util.find_spec('torch') is None:
+        continue  # training alone needs torch
+    importlib.import_module(name)
+'''
+    done = run(sys.executable, '-c', program, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+
+
+def test_nothing_but_training_imports_torch():
+    users = [p for p in (ROOT / 'pacsbo_ros').rglob('*.py')
+             if re.search(r'^\s*(import|from) torch', p.read_text(), re.MULTILINE)]
+    assert {p.name for p in users} <= {'training.py'}
+
+
+def test_the_version_is_one_number():
+    number = ElementTree.parse(ROOT / 'package.xml').getroot().findtext('version')
+    done = run(sys.executable, 'setup.py', '--version', cwd=ROOT)
+    assert done.stdout.split()[-1] == number
+
+
+@pytest.mark.parametrize('path', INTERFACES, ids=lambda p: p.name)
+def test_every_field_and_constant_says_what_it_means(path):
+    for line in path.read_text().splitlines():
+        if line.strip() and line.strip() != '---' and not line.lstrip().startswith('#'):
+            if line == 'EpisodeResult result':
+                continue  # documented in its own file
+            assert re.search(r'\S\s+# \S.{8,}', line), f'{path.name}: {line!r} has no comment'
+
+
+def test_outcome_codes_of_message_and_library_agree():
+    constants = dict(re.findall(r'^uint8 (\w+)=(\d+)', (ROOT / 'msg/EpisodeResult.msg').read_text(),
+                                re.MULTILINE))
+    assert {name: int(value) for name, value in constants.items()} == {
+        o.name: o.value for o in Outcome}
+
+
+def test_messages_are_found_from_the_source_tree_and_from_the_installed_one():
+    pytest.importorskip('rclpy', reason='the messages are built with ROS 2: make test')
+    program = ('import pacsbo_ros.core as c; from pacsbo_ros.msg import EpisodeResult; '
+               'from pacsbo_ros.action import RunEpisode; print(c.__file__)')
+    from_source = run(sys.executable, '-c', program, cwd=ROOT)
+    assert from_source.returncode == 0, from_source.stderr
+    assert Path(from_source.stdout.strip()).is_relative_to(ROOT / 'pacsbo_ros')
+    installed = run(sys.executable, '-c', program, cwd='/')
+    assert installed.returncode == 0, installed.stderr
+    assert 'site-packages' in installed.stdout or 'dist-packages' in installed.stdout
+
+
+def test_the_parameter_page_is_up_to_date():
+    pytest.importorskip('rclpy', reason='the parameter tables need ROS 2: make test')
+    program = ("import runpy; m = runpy.run_path('tools/parameter_docs.py'); "
+               "import sys; sys.exit(m['PAGE'].read_text() != m['page']())")
+    done = run(sys.executable, '-c', program, cwd=ROOT)
+    assert done.returncode == 0, done.stderr or 'run tools/parameter_docs.py'
+
+
+def test_no_file_of_the_project_uses_shell_eval_or_pickle():
+    pattern = re.compile(r'shell=True|\beval\(|\bexec\(|pickle\.load|yaml\.load\(|os\.system')
+    guilty = [str(p.relative_to(ROOT)) for p in (ROOT / 'pacsbo_ros').rglob('*.py')
+              if pattern.search(p.read_text())]
+    assert guilty == []
