@@ -1,9 +1,13 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
-"""A real browser for the tests of pages."""
+"""What all tests share: patience on busy machines, and a real browser for pages."""
 import contextlib
 import shutil
 
+from hypothesis import settings
 import pytest
+
+settings.register_profile('busy', deadline=None)  # a held-up process is not a failure
+settings.load_profile('busy')
 
 
 class Browser:

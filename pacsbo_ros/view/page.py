@@ -303,4 +303,5 @@ def serve(live: Live, press: Callable[[str], None], host: str, port: int, token:
         Page(live, press, secret, token, rate)
 
     ui.run(host=host, port=port, title='pacsbo_ros', dark=True, reload=False, show=False,
-           show_welcome_message=False, favicon='🎛️', message_history_length=100)
+           show_welcome_message=False, favicon='🎛️',
+           reconnect_timeout=10.0)  # s; a busy phone may be silent for a while

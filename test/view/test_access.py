@@ -23,9 +23,11 @@ def test_other_machines_need_a_token():
 
 
 def test_tokens():
-    assert same_token('', '') and same_token('anything', '')
+    assert same_token('', '')
+    assert same_token('anything', '')
     assert same_token('secret', 'secret')
-    assert not same_token('', 'secret') and not same_token('Secret', 'secret')
+    assert not same_token('', 'secret')
+    assert not same_token('Secret', 'secret')
     assert not same_token('ü', 'u')
 
 
@@ -45,7 +47,7 @@ def test_everything_else_is_refused(frame):
 
 
 def talk(kind='http', path='/', host='127.0.0.1:8080', frames=(), **headers):
-    """Send one request through the guard; return what came out of it, reached the app, was logged."""
+    """Send a request through the guard; return what it sent, what reached the app, the log."""
     sent, reached, logged = [], [], []
 
     async def app(scope, receive, send):
@@ -70,10 +72,12 @@ def talk(kind='http', path='/', host='127.0.0.1:8080', frames=(), **headers):
 
 def test_the_pages_own_browser_is_served_and_may_not_be_framed():
     sent, reached, logged = talk()
-    assert reached == ['/'] and not logged
+    assert reached == ['/']
+    assert not logged
     assert (b'x-frame-options', b'DENY') in sent[0]['headers']
     assert talk('websocket', '/_nicegui_ws/x', origin='http://127.0.0.1:8080')[1]
-    assert talk(host='localhost:8080')[1] and talk(host='[::1]:8080')[1]
+    assert talk(host='localhost:8080')[1]
+    assert talk(host='[::1]:8080')[1]
 
 
 @pytest.mark.parametrize('request_', [
@@ -89,7 +93,8 @@ def test_the_pages_own_browser_is_served_and_may_not_be_framed():
 def test_foreign_hosts_and_origins_are_refused_and_logged(request_):
     sent, reached, logged = talk(**request_)
     assert reached == []
-    assert len(logged) == 1 and logged[0].startswith('refused')
+    assert len(logged) == 1
+    assert logged[0].startswith('refused')
     assert sent[0].get('status') == 403 or sent[0] == {'type': 'websocket.close', 'code': 1008}
 
 
@@ -97,4 +102,5 @@ def test_a_malformed_message_ends_the_connection():
     frames = ('2', '42["event",{}]')
     sent, reached, logged = talk('websocket', frames=frames, origin='http://127.0.0.1:8080')
     assert reached[1:] == ['websocket.receive', 'websocket.disconnect']
-    assert sent == [{'type': 'websocket.close', 'code': 1008}] and len(logged) == 1
+    assert sent == [{'type': 'websocket.close', 'code': 1008}]
+    assert len(logged) == 1

@@ -56,7 +56,8 @@ def test_a_page_opened_late_learns_the_past_from_the_map(plane):
     live.see_plane(plane)
     told = live.snapshot.told
     assert list(told) == [1, 2]
-    assert told[1].reward == 0.9 and math.isnan(told[1].max_alpha)
+    assert told[1].reward == 0.9
+    assert math.isnan(told[1].max_alpha)
     assert told[2] == Told(0.5, 0.25, False)
 
 
@@ -66,7 +67,8 @@ def test_a_snapshot_never_changes_under_its_reader(plane):
     before, told = live.snapshot, dict(live.snapshot.told)
     live.see_optimizer(state(2))
     live.see_plane(plane)
-    assert before.told == told and before.plane is None
+    assert before.told == told
+    assert before.plane is None
 
 
 def test_silence_of_the_monitor_and_unusable_angles_are_seen():

@@ -3,7 +3,8 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation

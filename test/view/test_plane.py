@@ -3,7 +3,8 @@
 from dataclasses import fields
 from types import SimpleNamespace
 
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 import numpy as np
 import pytest
 from scipy.interpolate import RegularGridInterpolator
@@ -58,8 +59,10 @@ def test_the_best_sample_is_a_safe_one():
 def test_the_close_up_holds_every_sample_and_stays_in_the_box():
     plane = make_plane()
     lower, upper = plane.close_up()
-    assert (plane.samples >= lower).all() and (plane.samples <= upper).all()
-    assert (lower >= plane.lower).all() and (upper <= plane.upper).all()
+    assert (plane.samples >= lower).all()
+    assert (plane.samples <= upper).all()
+    assert (lower >= plane.lower).all()
+    assert (upper <= plane.upper).all()
 
 
 def message(**changes):
