@@ -169,7 +169,7 @@ def _compare(out: Path, name: str, methods: dict[str, Callable[[Toy], SafeOptimi
         if label not in labels:
             handles.append(handle)
             labels.append(label)
-    figure.legend(handles, labels, loc='outside lower center', ncols=5)
+    figure.legend(handles, labels, loc='outside lower center', ncols=4)
     panels[0, 0].set_ylim(toy.H.min() - 1.2, toy.H.max() + 1.2)
     canvas.write(figure, out, name)
     return lines

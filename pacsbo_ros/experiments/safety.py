@@ -172,7 +172,8 @@ def table(cells: dict[str, Record], world: str) -> str:
             f'{c["over_oracle"]:.2f}' if holds and math.isfinite(c['over_oracle']) else '–',
             '–' if method == DEFAULT or not math.isfinite(c['paired_spread']) else
             f'{c["paired"]:+.2f} ± {c["paired_spread"]:.2f}',
-            '–' if method == RANDOM else f'{c["explored"]:.0%}', f'{c["stuck"] / c["runs"]:.0%}', f'{c["ms"]:.1f}'))
+            '–' if method == RANDOM else f'{c["explored"]:.0%}',
+            f'{c["stuck"] / c["runs"]:.0%}', f'{c["ms"]:.1f}'))
     return records.markdown(
         ('method', 'runs', 'runs with a violation', 'runs with B below the norm',
          f'regret left at {EARLY}, mean', f'at {SAMPLES}, mean', f'at {SAMPLES}, median',
@@ -206,7 +207,7 @@ def draw(results: dict[tuple[str, int], dict[str, Record]], path: Path) -> None:
     for method in methods:
         panels[0, 0].plot([], [], marks[method], color=colours[method], label=method)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc='outside lower center',
-                  ncols=min(len(methods), 3 * len(worlds) // 2 + 2))
+                  ncols=max(2, 3 * len(worlds) // 2))
     canvas.write(figure, path.parent, path.name)
 
 
