@@ -51,9 +51,9 @@ class Oracle(SafeOptimizer):
 
     def _norm_estimates(self) -> list[NormEstimate]:
         found = []
-        for domain, mask in self._masks().items():
+        for j, domain in enumerate(self.settings.domains):
             B = self._norm if domain == 'box' else true_norm(
-                self, self._h, self._norm, self._X[mask])
+                self, self._h, self._norm, self._X[self._where <= j])
             found.append(NormEstimate(0, domain, B, 'given', 'given', 0.0, 0.0, None, B, B, B,
                                       0, 0.0))
         return found

@@ -159,6 +159,8 @@ class Rewards:
     def measure(self, gains: Sequence[tuple[float, ...]]) -> None:
         """Try every new gain vector from the same random starts."""
         new = sorted({g for g in gains if g} - set(self.known))
+        if not new:
+            return
         seeds = list(range(REPEAT_SEEDS, REPEAT_SEEDS + REPEATS))
         result = self.bench.simulate([g for g in new for _ in seeds], seeds * len(new))
         rewards = result.reward.reshape(-1, REPEATS).mean(axis=1)
