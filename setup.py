@@ -22,7 +22,8 @@ setup(
     license_files=['LICENSE'],
     packages=find_packages(include=['pacsbo_ros', 'pacsbo_ros.*'],
                            exclude=['pacsbo_ros.nodes', 'pacsbo_ros.nodes.*']),
-    package_data={'': ['*.csv', '*.json', '*.npz', '*.md']},
+    # Data files stand beside the code that reads them, in folders that are no packages.
+    package_data={'': ['*.csv', '*/*.csv', '*/*.json', '*/*.md']},
     python_requires='>=3.10',
     install_requires=['numpy>=1.26', 'scipy>=1.11', 'pyyaml>=6', 'tqdm', 'rich', 'matplotlib'],
     extras_require={

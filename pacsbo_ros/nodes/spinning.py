@@ -62,7 +62,7 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
         print(f'error: {error}', file=sys.stderr, flush=True)
         return 2
     except (KeyboardInterrupt, ExternalShutdownException):
-        pass
+        return 0  # somebody ended it: no fault of the node
     finally:
         if node is not None:
             node.destroy_node()

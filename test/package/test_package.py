@@ -1,6 +1,7 @@
 """The package as a whole: one number, one set of codes, two worlds that do not mix."""
 from pathlib import Path
 import re
+import shutil
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -52,6 +53,26 @@ def test_the_version_is_one_number():
     number = ElementTree.parse(ROOT / 'package.xml').getroot().findtext('version')
     done = run(sys.executable, 'setup.py', '--version', cwd=ROOT)
     assert done.stdout.split()[-1] == number
+
+
+def test_the_library_is_packaged_with_its_data_and_without_nodes(tmp_path):
+    """Build a copy, because setuptools leaves traces where it builds."""
+    tree = tmp_path / 'tree'
+    listed = run('git', 'ls-files', 'pacsbo_ros', 'setup.py', 'setup.cfg', 'package.xml',
+                 'README.md', 'LICENSE', cwd=ROOT)
+    if listed.returncode:
+        pytest.skip('no git checkout here')
+    for name in listed.stdout.split():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    done = run(sys.executable, 'setup.py', '-q', 'build_py', '--build-lib', tmp_path / 'built',
+               cwd=tree)
+    assert done.returncode == 0, done.stderr
+    files = {p.relative_to(tree).as_posix() for p in (tree / 'pacsbo_ros').rglob('*')
+             if p.is_file() and 'nodes' not in p.parts}
+    built = {p.relative_to(tmp_path / 'built').as_posix()
+             for p in (tmp_path / 'built').rglob('*') if p.is_file()}
+    assert built == files
 
 
 @pytest.mark.parametrize('path', INTERFACES, ids=lambda p: p.name)
