@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-from scipy.stats import qmc
 
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import Settings
@@ -59,6 +58,7 @@ def make_candidates(settings: Settings, starts: Array, seed: int) -> CandidateSe
         fixed = np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)
         refined = np.empty((0, n))
     else:
+        from scipy.stats import qmc  # takes most of a second to load, and n <= 3 needs none
         points = qmc.Sobol(n, seed=np.random.default_rng([seed, 1])).random_base2(
             max(2, math.ceil(math.log2(count))))[:count]
         split = count - int(REFINED_SHARE * count)

@@ -37,20 +37,23 @@ class Hull:
 
     def level(self, X: Array) -> Array:
         """Give how far outside the hull each point lies, <= 0 inside, inf far away."""
-        near = np.all((self.low - self.eps - TOLERANCE <= X)
-                      & (self.high + self.eps + TOLERANCE >= X), axis=1)
+        near = np.ones(len(X), dtype=bool)
+        for x, low, high in zip(X.T, self.low, self.high, strict=True):
+            near &= x >= low - self.eps - TOLERANCE
+            near &= x <= high + self.eps + TOLERANCE
         level = np.full(len(X), np.inf)
         where = np.flatnonzero(near)
         rows = max(1, CHUNK // len(self.H))
         for i in range(0, len(where), rows):
             part = where[i:i + rows]
-            level[part] = np.max(X[part] @ self.H.T - self.b, axis=1)
+            # Faces first: the maximum over them is fast along the long axis only.
+            level[part] = np.max(self.H @ X[part].T - self.b[:, None], axis=0)
         return level
 
     def innermost(self, X: Array) -> Array:
         """Give 0 for points in the hull, 1 in the enlarged hull, 2 elsewhere in the box."""
         level = self.level(X)
-        return np.where(level <= TOLERANCE, 0, np.where(level <= self.eps + TOLERANCE, 1, 2))
+        return 2 - (level <= self.eps + TOLERANCE).astype(int) - (level <= TOLERANCE)
 
     def with_sample(self, x: Array) -> Hull:
         """Give the hull of the samples and one more; itself if the point lies inside."""

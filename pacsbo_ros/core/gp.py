@@ -22,8 +22,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtrs
 
 from pacsbo_ros.core.kernels import Array, Kernel
+
+
+def solve_lower(L: Array, b: Array, transposed: bool = False) -> Array:
+    """Solve L x = b or Lᵀ x = b; scipy's checks would take longer than a small solution."""
+    return np.asarray(dtrtrs(L.T, b, lower=0, trans=0 if transposed else 1)[0])
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class GaussianProcess:
         if len(self._A) == N:
             self._grow()
         k = self.kernel(x, self.A)[0] if N else np.empty(0)
-        ell = solve_triangular(self.L, k, lower=True, check_finite=False) if N else k
+        ell = solve_lower(self.L, k) if N else k
         # Exactly, pivot² >= λ; rounding may not push it below.
         pivot2 = max(self.kernel.output_scale + self.lam - float(ell @ ell), self.lam)
         pivot = float(np.sqrt(pivot2))
@@ -99,7 +105,7 @@ class GaussianProcess:
         """Give (K + λI)⁻¹ Y, the coefficients of the mean, shape (N, m)."""
         if not self.count:
             return np.empty((0, self.outputs))
-        return solve_triangular(self.L, self.W, lower=True, trans=1, check_finite=False)
+        return solve_lower(self.L, self.W, transposed=True)
 
     def mean_norms(self) -> Array:
         """Give ‖μ_A‖_k of every output: sqrt(yᵀ Q K Q y) with Q = (K + λI)⁻¹, shape (m,)."""
@@ -125,10 +131,12 @@ class GaussianProcess:
 class Posterior:
     """Keep mean and variance on a candidate set while samples arrive."""
 
-    def __init__(self, gp: GaussianProcess, X: Array) -> None:
+    def __init__(self, gp: GaussianProcess, X: Array, rows: int = 16) -> None:
+        # Rows that are not used yet cost address space, not memory; copying V would cost time.
         self.gp, self.X = gp, X
+        self._Z = gp.kernel.scaled(X)
         N = gp.count
-        self._V = np.empty((max(16, N), len(X)))
+        self._V = np.empty((max(rows, N), len(X)))
         self._V[:N] = gp.whiten(X)
         self.mu = gp.W.T @ self.V
         self.var = gp.kernel.output_scale - np.einsum('ij,ij->j', self.V, self.V)
@@ -143,16 +151,20 @@ class Posterior:
         """Give the posterior standard deviation, shape (G,)."""
         return np.sqrt(np.maximum(self.var, 0.0))
 
+    def covariance(self, x: np.ndarray, z: np.ndarray) -> Array:
+        """Give the posterior covariance of some candidates with others, shape (x, z)."""
+        prior = self.gp.kernel.between_scaled(self._Z[x], self._Z[z])
+        return prior - self.V[:, x].T @ self.V[:, z]
+
     def extend(self, row: Row) -> None:
         """Take over the row that the Gaussian process has just appended."""
         N = len(row.ell)
         if len(self._V) == N:
             self._V = np.concatenate([self._V, np.empty_like(self._V)])
         v = self._V[N]
-        v[:] = self.gp.kernel(row.x, self.X)[0]
-        if N:
-            v -= row.ell @ self._V[:N]
-        v /= row.pivot
+        k = self.gp.kernel
+        np.subtract(k.between_scaled(k.scaled(row.x), self._Z)[0], row.ell @ self._V[:N], out=v)
+        v *= 1.0 / row.pivot
         self.mu += row.w[:, None] * v
         self.var -= v * v
 
@@ -160,6 +172,7 @@ class Posterior:
         """Put other points into a part of the candidate set."""
         V = self.gp.whiten(X)
         self.X[where] = X
+        self._Z[where] = self.gp.kernel.scaled(X)
         self._V[:self.gp.count, where] = V
         self.mu[:, where] = self.gp.W.T @ V
         self.var[where] = self.gp.kernel.output_scale - np.einsum('ij,ij->j', V, V)

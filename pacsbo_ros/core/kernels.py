@@ -70,9 +70,16 @@ class Kernel:
 
     def __call__(self, X: Array, Z: Array) -> Array:
         """Give the (N, M) matrix of kernel values."""
-        ell = np.asarray(self.length_scales)
-        d = cdist(np.atleast_2d(X) / ell, np.atleast_2d(Z) / ell)
-        return self.output_scale * SHAPES[self.name](d)
+        return self.between_scaled(self.scaled(X), self.scaled(Z))
+
+    def scaled(self, X: Array) -> Array:
+        """Give the points divided by the length scales, shape (N, n)."""
+        return np.atleast_2d(X) / np.asarray(self.length_scales)
+
+    def between_scaled(self, U: Array, V: Array) -> Array:
+        """Give the kernel matrix of points that are scaled already: large sets scale once."""
+        values = SHAPES[self.name](cdist(U, V))
+        return values if self.output_scale == 1.0 else self.output_scale * values
 
     def distance(self, X: Array, Z: Array) -> Array:
         """Give the RKHS metric d_k(x, z) = ‖k(x, ·) - k(z, ·)‖ = sqrt(2 s2 - 2 k(x, z))."""

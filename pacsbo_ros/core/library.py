@@ -28,6 +28,7 @@ class Library:
         rng = np.random.default_rng([seed, 3])
         self.kernel, self.size = kernel, size
         self.pool = rng.random((POOL, kernel.dimension))
+        self._scaled = kernel.scaled(self.pool)
         rows = np.repeat(np.arange(size), centres)
         columns = rng.integers(POOL, size=size * centres)
         values = rng.uniform(-1.0, 1.0, size=size * centres)
@@ -37,7 +38,8 @@ class Library:
 
     def evaluate(self, X: Array) -> Array:
         """Give the values of all functions at the points, shape (points, q)."""
-        return np.asarray((self.C @ self.kernel(self.pool, X)).T)
+        values = self.kernel.between_scaled(self._scaled, self.kernel.scaled(X))
+        return np.asarray((self.C @ values).T)
 
 
 @lru_cache(maxsize=32)

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from pacsbo_ros.core.confidence import DeltaSplit, spent_on_test
 from pacsbo_ros.core.gp import GaussianProcess, Posterior, Row
@@ -128,7 +128,7 @@ class Scenario(InterpolantBound):
         q = max(self.settings.draws_high, least)
         norms = np.sort(model.draw(output, q, rng))
         # P(order statistic k < quantile) = P(Binomial(q, 1 - κ/2) >= k) <= κ/2.
-        k = int(binom.isf(kappa / 2, q, 1 - kappa / 2)) + 1
+        k = int(np.argmax(bdtrc(np.arange(q), q, 1 - kappa / 2) <= kappa / 2)) + 1
         B = float(norms[min(k, q) - 1])
         return Bound(B, B, *model.support(output), q, kappa)
 

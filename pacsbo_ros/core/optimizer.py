@@ -128,13 +128,17 @@ class SafeOptimizer(ABC):
         """
         self._update()
         s, band, S = self.settings, self._band, self._S
-        sigma = np.max(band.sigma / self._scale, axis=0)
+        sigma = self._relative_sigma()
         open_ = np.max(band.up - band.low, axis=0) > s.tolerance
         M = (maximisers(band, S) if s.reward else np.zeros_like(S)) & open_
-        level = np.max(sigma, where=M, initial=0.0)
-        targets = nearest_to_safe(band, S, self._h_min, s.expander_targets)
-        test = EXPANDER_TESTS[s.expander](band, self._posteriors, self._group_of, self._h_min)
-        choice = first_expander(S, open_ & ~M & (sigma > level), sigma, targets, test)
+        level = np.where(M, sigma, 0.0).max()
+        queue = np.flatnonzero(S & open_ & ~M & (sigma > level))
+        choice = None
+        if len(queue):
+            targets = nearest_to_safe(band, S, self._h_min, s.expander_targets)
+            test = EXPANDER_TESTS[s.expander](
+                band, self._posteriors, self._group_of, self._h_min)
+            choice = first_expander(queue, sigma, targets, test)
         role = said.EXPANDER
         level = level if choice is None else sigma[choice]
         bold = M & (sigma >= s.caution * level)
@@ -187,7 +191,7 @@ class SafeOptimizer(ABC):
         """Give what a node publishes: shares of the domains, B and what each rests on."""
         self._update()
         names = self.settings.domains
-        masks = self._masks()
+        masks = self._masks
         return State(
             samples=len(self._points),
             safe_share={d: float(np.mean(self._S[masks[d]])) if np.any(masks[d]) else 0.0
@@ -255,7 +259,7 @@ class SafeOptimizer(ABC):
         self._updates.append(len(self._points))
         self._refine()
         if self._judged is not self._hull or self._refined.stop > self._refined.start:
-            self._where, self._judged = self._innermost(self._X), self._hull
+            self._sort_by_domain()
         old = self._norms
         self._norms = self._norm_estimates()
         D = len(self.settings.domains)
@@ -298,8 +302,8 @@ class SafeOptimizer(ABC):
         self._X, self._refined, self._order = chosen.X, chosen.refined, chosen.order
         G = len(self._X)
         self._starts = np.arange(G - len(starts), G)
-        self._posteriors = [Posterior(gp, self._X) for gp in self._gps]
-        self._scale = np.sqrt([[self._kernels[g].output_scale] for g in self._group_of])
+        self._posteriors = [
+            Posterior(gp, self._X, self.settings.max_samples) for gp in self._gps]
         self._low = np.full((self.settings.outputs, G), -np.inf)
         self._up = np.full((self.settings.outputs, G), np.inf)
 
@@ -331,10 +335,25 @@ class SafeOptimizer(ABC):
             mu[members], sigma[members] = post.mu, post.sigma
         return mu, sigma
 
+    def _relative_sigma(self) -> Array:
+        """Give the largest posterior standard deviation relative to the prior's, shape (G,)."""
+        return np.max([post.sigma / np.sqrt(post.gp.kernel.output_scale)
+                       for post in self._posteriors], axis=0)
+
     def _make_band(self, mu: Array, sigma: Array, where: np.ndarray) -> Band:
-        beta, B = self._beta[:, where], self._B[:, where]
+        beta, B = self._beta.take(where, axis=1), self._B.take(where, axis=1)
         reach = beta * sigma
         return Band(mu, sigma, beta, B, mu - reach, mu + reach)
+
+    def _sort_by_domain(self) -> None:
+        """Find the innermost domain of every candidate; what is in the hull stays there."""
+        if self._judged is None or self._refined.stop > self._refined.start:
+            self._where = self._innermost(self._X)
+        else:
+            outside = np.flatnonzero(self._where)
+            self._where[outside] = self._innermost(self._X[outside])
+        self._judged = self._hull
+        self._masks = {d: self._where <= j for j, d in enumerate(self.settings.domains)}
 
     def _innermost(self, X: Array) -> np.ndarray:
         """Give the index in `settings.domains` of the innermost domain of each point."""
@@ -344,9 +363,6 @@ class SafeOptimizer(ABC):
         table = np.array([min(names.index(d) for d in DOMAINS[k:] if d in names)
                           for k in range(len(DOMAINS))])
         return table[level]
-
-    def _masks(self) -> dict[str, np.ndarray]:
-        return {d: self._where <= j for j, d in enumerate(self.settings.domains)}
 
     @abstractmethod
     def _norm_estimates(self) -> list[NormEstimate]:

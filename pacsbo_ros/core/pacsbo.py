@@ -50,7 +50,7 @@ class Pacsbo(SafeOptimizer):
 
     def _norm_estimates(self) -> list[NormEstimate]:
         found: dict[tuple[int, str], NormEstimate] = {}
-        masks = self._masks()
+        masks = self._masks
         for gp, posterior, bound, members in zip(
                 self._gps, self._posteriors, self._bounds, self._members, strict=True):
             norms = gp.mean_norms()

@@ -91,7 +91,7 @@ def local_norm(kernel: Kernel, X: Array, values: Array) -> float:
 
 def reciprocal_covariance_integral(var: Array, inside: np.ndarray) -> float:
     """Give r = 1/∫σ² over a domain, by the mean over candidates that fill the unit box."""
-    integral = float(np.sum(np.maximum(var[inside], 0.0))) / len(var)
+    integral = float(np.maximum(var, 0.0) @ inside.astype(float)) / len(var)
     return 1.0 / max(integral, np.finfo(float).tiny ** 0.5)
 
 

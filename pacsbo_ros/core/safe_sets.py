@@ -25,7 +25,8 @@ import numpy as np
 from pacsbo_ros.core.gp import Posterior
 from pacsbo_ros.core.kernels import Array
 
-CHUNK = 32  # safe points tested at once
+CHUNK = 8  # safe points tested first
+LARGEST = 128  # and tested at once
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,17 @@ class Band:
 
 def safe_set(band: Band, h_min: Array, starts: np.ndarray) -> np.ndarray:
     """Give S; the safe starts never leave it."""
-    S = np.all(band.low >= h_min[:, None], axis=0)
+    # A loop over the outputs: reducing (m, G) along the short axis is slower.
+    S = np.ones(band.low.shape[1], dtype=bool)
+    for i in np.flatnonzero(np.isfinite(h_min)):
+        S &= band.low[i] >= h_min[i]
     S[starts] = True
     return S
 
 
 def maximisers(band: Band, S: np.ndarray) -> np.ndarray:
     """Give M from output 0."""
-    best = np.max(band.low[0], where=S, initial=-np.inf)
+    best = np.where(S, band.low[0], -np.inf).max()
     return S & (band.up[0] >= best)
 
 
@@ -57,21 +61,20 @@ Expands = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def first_expander(
-    S: np.ndarray, eligible: np.ndarray, sigma: Array, targets: np.ndarray, expands: Expands,
+    queue: np.ndarray, sigma: Array, targets: np.ndarray, expands: Expands,
 ) -> int | None:
-    """Give the most uncertain eligible point of S that expands; None if there is none."""
+    """Give the most uncertain candidate of the queue that expands; None if there is none."""
     if not len(targets):
         return None
-    queue = np.flatnonzero(S & eligible)
-    # Most often one of the best few expands: sort only as far as needed.
+    # Most often one of the best few expands: sort and test only as far as needed.
     size = CHUNK
     while len(queue):
         size = min(size, len(queue))
         part = np.argpartition(-sigma[queue], size - 1)[:size]
         part = part[np.argsort(-sigma[queue[part]], kind='stable')]
         chunk = queue[part]
-        for i in range(0, size, 4 * CHUNK):
-            piece = chunk[i:i + 4 * CHUNK]
+        for i in range(0, size, LARGEST):
+            piece = chunk[i:i + LARGEST]
             hits = np.flatnonzero(expands(piece, targets))
             if len(hits):
                 return int(piece[hits[0]])
@@ -105,7 +108,7 @@ def one_step(
         for i in np.flatnonzero(np.isfinite(h_min)):
             post = posteriors[group_of[i]]
             if group_of[i] not in moves:
-                c = post.gp.kernel(post.X[x], post.X[z]) - post.V[:, x].T @ post.V[:, z]
+                c = post.covariance(x, z)
                 gain = c / (np.maximum(post.var[x], 0.0) + post.gp.lam)[:, None]
                 moves[group_of[i]] = gain, np.maximum(post.var[z] - gain * c, 0.0)
             gain, var = moves[group_of[i]]

@@ -38,18 +38,20 @@ to each other hide the scale of h.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from pacsbo_ros.core.confidence import DeltaSplit
-from pacsbo_ros.core.gp import Row
+from pacsbo_ros.core.gp import Row, solve_lower
 from pacsbo_ros.core.kernels import Array, Kernel
 from pacsbo_ros.core.library import shared_library
 from pacsbo_ros.core.norm_bounds import Bound, Evidence, NormBound
 from pacsbo_ros.core.settings import Settings
+from pacsbo_ros.core.whitening import Whitening
 
 PATIENCE = 6  # rounds after which half of the share is spent
 RESIDUAL_JITTER = 1e-8  # relative to k(x, x): keeps close reference points apart
 FIRST_SCALE = 3.0  # norm over e before the first round; only the small noise term uses it
+RHO_STEP = 1.5  # rho stays while the wanted one is within this factor: a new one costs N rows
+RHO_LEAST = 1e-9
 
 
 class Survivors:
@@ -67,10 +69,42 @@ class Survivors:
         doomed = int(share * self.rounds / (self.rounds + PATIENCE) * len(self.alive))
         left = min(living, len(self.alive) - doomed)
         if left < living:
-            worst = np.argsort(np.where(self.alive, -score, np.inf), kind='stable')
-            self.alive[worst[:living - left]] = False
+            dying = living - left
+            worst = np.argpartition(np.where(self.alive, -score, np.inf), dying - 1)
+            self.alive[worst[:dying]] = False
         self.kept *= left / (living + 1)
         return self.alive
+
+
+class LocalEnergy:
+    """Know the energy of the library functions on one domain, sampled there densely."""
+
+    def __init__(self, whitening: Whitening, points: Array, reference: int) -> None:
+        self.whitening, self.points = whitening, points  # the points are scaled, (P, n)
+        self.reference = reference  # how many of them are no samples
+
+    def copy(self) -> LocalEnergy:
+        """Give an independent copy that can take other points."""
+        return LocalEnergy(self.whitening.copy(), self.points, self.reference)
+
+    def add_reference(self, kernel: Kernel, points: Array, values: Array) -> None:
+        """Take reference points of the domain, where the functions are known exactly."""
+        block = kernel.between_scaled(points, points)
+        block[np.diag_indices_from(block)] += RESIDUAL_JITTER * kernel.output_scale
+        self.whitening.add_block(kernel.between_scaled(points, self.points), block, values)
+        self.points = np.vstack([self.points, points])
+        self.reference += len(points)
+
+    @property
+    def samples(self) -> int:
+        """Count the samples among the points."""
+        return len(self.points) - self.reference
+
+    def add_sample(self, kernel: Kernel, point: Array, values: Array, lam: float) -> None:
+        """Take a sample, which is known up to the λ of the Gaussian process."""
+        cross = kernel.between_scaled(point, self.points)[0]
+        self.whitening.add(cross, kernel.output_scale + lam, values, lam)
+        self.points = np.vstack([self.points, point])
 
 
 class ScaleFree(NormBound):
@@ -80,96 +114,117 @@ class ScaleFree(NormBound):
         super().__init__(settings, split, kernel, seed)
         self.library = shared_library(kernel, settings.library_size, settings.centres, seed)
         q = self.library.size
-        self.count = 0
         self._seed = seed
         self._survivors: list[Survivors] = []
-        self._scale: list[float] = []
-        self._e2 = np.zeros(q)  # what A shows of each function scaled to norm one
-        self._rows = np.empty((3, 16, q))  # per sample: values, whitened values, noise
+        self._rho: list[float] = []  # of every output
+        self._values = np.empty((16, q))  # the library, scaled to norm one, at the samples
+        self._noise = np.empty((16, q))
         self._C = np.zeros((16, 16))
-        self._reference: dict[int, Array] = {}
+        self._shown = Whitening(q)  # by K + λI: square is e²
+        self._scales: dict[float, Whitening] = {}  # by C + rho·I: square is t²
+        self._local: dict[str, LocalEnergy] = {}
+        self._judged: dict[str, np.ndarray] = {}  # the domains for which _local was made
+        self._reference: dict[int, Array] = {}  # library values at candidates
+
+    @property
+    def count(self) -> int:
+        """Count the samples."""
+        return self._shown.count
 
     def observe(self, row: Row) -> None:
         """Let every library function, scaled to norm one, be sampled at the new point."""
         N = self.count
-        if self._rows.shape[1] == N:
-            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)], axis=1)
+        if len(self._values) == N:
+            self._values, self._noise = (
+                np.concatenate([F, np.empty_like(F)]) for F in (self._values, self._noise))
             self._C = np.pad(self._C, ((0, N), (0, N)))
-        values, whitened, noise = self._rows[:, N]
+        values, noise = self._values[N], self._noise[N]
         values[:] = self._unit_values(row.x[None])[0]
-        whitened[:] = (values - row.ell @ self._rows[1, :N]) / row.pivot
         noise[:] = np.random.default_rng([self._seed, 6, N]).standard_normal(len(noise))
-        self._e2 += whitened ** 2
-        self._C[N, :N + 1] = self._C[:N + 1, N] = self._rows[0, :N + 1] @ values / len(values)
-        self.count += 1
+        self._C[N, :N + 1] = self._C[:N + 1, N] = self._values[:N + 1] @ values / len(values)
+        self._shown.add_row(row.ell, row.pivot, values)
 
     def forget(self, where: slice) -> None:
-        """Drop the values at candidates that were drawn again."""
-        for i in [i for i in self._reference if where.start <= i < where.stop]:
-            del self._reference[i]
+        """Drop what rests on candidates that were drawn again."""
+        if where.stop > where.start:
+            self._judged = {}
+            for i in [i for i in self._reference if where.start <= i < where.stop]:
+                del self._reference[i]
 
     def bounds(self, evidence: Evidence) -> dict[str, list[Bound]]:
         """Add to the energy that the data show the most that the survivors hide."""
-        e2, unseen = evidence.gp.data_norms() ** 2, self.unseen(evidence)
+        shown, hidden = evidence.gp.data_norms() ** 2, self.hidden(evidence)
         if not self._survivors:
-            self._survivors = [Survivors(self.library.size) for _ in e2]
-            self._scale = [FIRST_SCALE * float(np.sqrt(x)) for x in e2]
-        found: dict[str, list[Bound]] = {domain: [] for domain in unseen}
-        for i, survivors in enumerate(self._survivors):
-            t2, u2 = self._scale_squares(evidence.gp.Y[:, i], self._scale[i])
-            ratios = {domain: u / u2 for domain, u in unseen.items()}
-            middles = {domain: max(_middle(u), 1e-12) for domain, u in ratios.items()}
-            score = np.max([u / middles[d] for d, u in ratios.items()], axis=0)
-            alive = survivors.cull(score, self.split.norm)
-            for domain, u in ratios.items():
-                middle, tau = np.sqrt(e2[i] + t2 * np.array([middles[domain], u[alive].max()]))
-                self._scale[i] = float(middle)  # the outermost domain has the last word
-                low, high = np.sqrt(e2[i] + t2 * np.array([u.min(), u.max()]))
+            self._survivors = [Survivors(self.library.size) for _ in shown]
+            self._rho = [self._wanted_rho(FIRST_SCALE * np.sqrt(e2)) for e2 in shown]
+        used: dict[float, Whitening] = {}
+        found: dict[str, list[Bound]] = {domain: [] for domain in evidence.masks}
+        for i, (e2, survivors) in enumerate(zip(shown, self._survivors, strict=True)):
+            scale = used[self._rho[i]] = self._scale(self._rho[i])
+            w = solve_lower(scale.L, evidence.gp.Y[:, i])
+            t2, u = float(w @ w), hidden / scale.square
+            middle = np.maximum(np.partition(u, u.shape[1] // 2)[:, u.shape[1] // 2], 1e-12)
+            alive = survivors.cull(np.max(u / middle[:, None], axis=0), self.split.norm)
+            tau = np.max(np.where(alive, u, 0.0), axis=1)
+            squares = e2 + t2 * np.stack([tau, middle, u.min(axis=1), u.max(axis=1)], axis=1)
+            for domain, numbers in zip(evidence.masks, np.sqrt(squares).tolist(), strict=True):
                 found[domain].append(Bound(
-                    float(tau), float(middle), float(low), float(high), int(alive.sum()),
-                    1.0 - survivors.kept))
+                    *numbers, int(np.count_nonzero(alive)), 1.0 - survivors.kept))
+            # The outermost domain says how large the noise is beside the function.
+            wanted = self._wanted_rho(float(np.sqrt(squares[-1, 1])))
+            if not 1 / RHO_STEP < wanted / self._rho[i] < RHO_STEP:
+                self._rho[i] = wanted
+        self._scales = used
         return found
 
-    def unseen(self, evidence: Evidence) -> dict[str, Array]:
+    def hidden(self, evidence: Evidence) -> Array:
         """
-        Give c_D² - e² of every library function, scaled to norm one, on each domain.
+        Give c_D² - e² of every library function, scaled to norm one, shape (domains, q).
 
         On the box the norm is known. On a smaller domain it is that of the smoothest function
         with the same values on reference points, candidates of the domain; the reference set of
         an outer domain contains that of the inner one, so the norms are nested.
         """
-        post, s2 = evidence.posterior, self.library.kernel.output_scale
+        kernel, gp = self.library.kernel, evidence.gp
+        if self._judged is not evidence.masks:
+            self._survey(evidence)
+        for local in self._local.values():
+            for n in range(local.samples, self.count):
+                local.add_sample(kernel, kernel.scaled(gp.A[n]), self._values[n], gp.lam)
+        box = np.maximum(1.0 - self._shown.square, 0.0)
+        return np.array([
+            np.clip(self._local[d].whitening.square - self._shown.square, 0.0, box)
+            if d in self._local else box for d in evidence.masks])
+
+    def _survey(self, evidence: Evidence) -> None:
+        """Choose the reference points of the inner domains anew, since the domains changed."""
+        kernel, post = self.library.kernel, evidence.posterior
+        inner = LocalEnergy(self._shown, kernel.scaled(evidence.gp.A), 0)
         seen = np.zeros(len(post.X), dtype=bool)
-        where, ends = np.empty(0, dtype=int), {}
+        self._local, self._judged = {}, evidence.masks
         for domain in [d for d in evidence.masks if d != 'box']:
             new = evidence.masks[domain] & ~seen
             seen |= new
-            chosen = evidence.order[new[evidence.order]][:self.settings.reference_points]
-            where = np.concatenate([where, chosen])
-            ends[domain] = len(where)
-        found, total = {}, np.zeros((len(ends), self.library.size))
-        if len(where):
-            V = post.V[:, where]
-            S = self.library.kernel(post.X[where], post.X[where]) - V.T @ V
-            S[np.diag_indices_from(S)] += RESIDUAL_JITTER * s2
-            rest = self._reference_values(where, post.X) - V.T @ self._rows[1, :self.count]
-            Z = _inverse_root(S) @ rest
-            parts = np.split(np.square(Z, out=Z), list(ends.values())[:-1])
-            total = np.cumsum([part.sum(axis=0) for part in parts], axis=0)
-        hidden = np.maximum(1.0 - self._e2, 0.0)
-        for j, domain in enumerate(ends):
-            found[domain] = np.minimum(total[j], hidden)
-        if 'box' in evidence.masks:
-            found['box'] = hidden
-        return found
+            where = evidence.order[new[evidence.order]][:self.settings.reference_points]
+            local = inner.copy()
+            local.add_reference(kernel, kernel.scaled(post.X[where]),
+                                self._reference_values(where, post.X))
+            self._local[domain] = inner = local
 
-    def _scale_squares(self, y: Array, norm: float) -> tuple[float, Array]:
-        """Give t² of the data and of the library with noise, at the noise of this norm."""
-        N = self.count
-        rho = max((self.settings.noise_bound / max(norm, 1e-12)) ** 2, 1e-9)
-        root = _inverse_root(self._C[:N, :N] + rho * np.eye(N))
-        noisy = root @ (self._rows[0, :N] + np.sqrt(rho) * self._rows[2, :N])
-        return float(np.sum((root @ y) ** 2)), np.einsum('ij,ij->j', noisy, noisy)
+    def _scale(self, rho: float) -> Whitening:
+        """Give the library, with the noise of this rho, whitened by C + rho·I."""
+        N, scale = self.count, self._scales.get(rho)
+        if scale is None:
+            scale = Whitening(self.library.size)
+            scale.add_block(np.empty((N, 0)), self._C[:N, :N] + rho * np.eye(N),
+                            self._values[:N] + np.sqrt(rho) * self._noise[:N])
+        for n in range(scale.count, N):
+            noisy = self._values[n] + np.sqrt(rho) * self._noise[n]
+            scale.add(self._C[n, :n], self._C[n, n] + rho, noisy, rho)
+        return scale
+
+    def _wanted_rho(self, norm: float) -> float:
+        return max((self.settings.noise_bound / max(norm, 1e-12)) ** 2, RHO_LEAST)
 
     def _unit_values(self, X: Array) -> Array:
         return self.library.evaluate(X) / self.library.norms
@@ -179,12 +234,3 @@ class ScaleFree(NormBound):
         if missing:
             self._reference.update(zip(missing, self._unit_values(X[missing]), strict=True))
         return np.array([self._reference[i] for i in where.tolist()])
-
-
-def _inverse_root(M: Array) -> Array:
-    """Give L⁻¹ of M = L Lᵀ: for a thousand right sides one product is faster than solving."""
-    return solve_triangular(np.linalg.cholesky(M), np.eye(len(M)), lower=True, check_finite=False)
-
-
-def _middle(values: Array) -> float:
-    return float(np.partition(values, len(values) // 2)[len(values) // 2])

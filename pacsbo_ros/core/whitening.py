@@ -1,0 +1,90 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Values of many functions at a growing set of points, made uncorrelated.
+
+  symbol   meaning                                          shape
+  M        covariance of the points, M = L Lᵀ               (N, N)
+  F        values of q functions at the points              (N, q)
+  Z        L⁻¹ F                                            (N, q)
+  square   Σ Z² = diag(Fᵀ M⁻¹ F): energy of every function  (q,)
+
+A point appends one row to L and Z, one product of Zᵀ with a vector; solving anew would cost N
+times as much. The energy does not depend on the order of the points.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pacsbo_ros.core.gp import solve_lower
+from pacsbo_ros.core.kernels import Array
+
+
+class Whitening:
+    """Keep L, Z and the energies while points arrive, one or many at a time."""
+
+    def __init__(self, functions: int) -> None:
+        self.count = 0
+        self.square = np.zeros(functions)
+        self._L = np.zeros((32, 32))
+        self._Z = np.empty((32, functions))
+
+    @property
+    def L(self) -> Array:
+        """Give the Cholesky factor."""
+        return self._L[:self.count, :self.count]
+
+    @property
+    def Z(self) -> Array:
+        """Give L⁻¹ F."""
+        return self._Z[:self.count]
+
+    def add(self, cross: Array, diagonal: float, values: Array, least: float) -> None:
+        """Take a point with covariances (N,), variance and values (q,); pivot² >= least."""
+        ell = solve_lower(self.L, cross) if self.count else cross
+        # Exactly, pivot² >= least, the noise of the point; rounding may not push it below.
+        self.add_row(ell, float(np.sqrt(max(diagonal - float(ell @ ell), least))), values)
+
+    def add_row(self, ell: Array, pivot: float, values: Array) -> None:
+        """Take a point whose row of L is known already."""
+        N = self.count
+        self._reserve(1)
+        z = self._Z[N]
+        np.subtract(values, ell @ self.Z, out=z)
+        z *= 1.0 / pivot
+        self._L[N, :N], self._L[N, N] = ell, pivot
+        self.square += z * z
+        self.count += 1
+
+    def add_block(self, cross: Array, block: Array, values: Array) -> None:
+        """Take p points with covariances (p, N) and (p, p) and values (p, q)."""
+        N, p = self.count, len(block)
+        if not p:
+            return
+        self._reserve(p)
+        ell = solve_lower(self.L, cross.T).T if N else cross
+        root = np.linalg.cholesky(block - ell @ ell.T)
+        # For a thousand right sides one product with the inverse is faster than solving.
+        inverse = solve_triangular(root, np.eye(p), lower=True, check_finite=False)
+        Z = np.matmul(inverse, values - ell @ self.Z, out=self._Z[N:N + p])
+        self._L[N:N + p, :N], self._L[N:N + p, N:N + p] = ell, root
+        self.square += np.einsum('ij,ij->j', Z, Z)
+        self.count += p
+
+    def copy(self) -> Whitening:
+        """Give an independent copy that can take other points."""
+        made = Whitening(len(self.square))
+        made._reserve(2 * self.count)
+        made.count = self.count
+        made._L[:self.count, :self.count], made._Z[:self.count] = self.L, self.Z
+        made.square[:] = self.square
+        return made
+
+    def _reserve(self, more: int) -> None:
+        size = len(self._Z)
+        if self.count + more > size:
+            room = size + max(size, more)
+            L, Z = self.L, self.Z
+            self._L, self._Z = np.zeros((room, room)), np.empty((room, Z.shape[1]))
+            self._L[:len(L), :len(L)], self._Z[:len(Z)] = L, Z
