@@ -56,10 +56,10 @@ def calibrate(
         for d in range(len(DOMAINS)):
             for entry in range(window):
                 # Beyond the window the network cannot tell the steps apart: they are pooled.
-                last = steps if entry == window - 1 else entry + 1
-                scores = np.concatenate([
+                last = steps if entry == window - 1 else min(entry + 1, steps)
+                scores = np.concatenate([np.empty(0), *(
                     group_scores(network, window, sets[scale], step, d)
-                    for step in range(entry, last)])
+                    for step in range(entry, last))])
                 kappa[i, d, entry] = max(conformal_quantile(scores, coverage), LEAST_KAPPA) \
                     if entry == 0 or len(scores) >= FEWEST else kappa[i, d, entry - 1]
     return Calibration(np.array(scales), kappa, coverage)

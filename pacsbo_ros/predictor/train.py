@@ -137,7 +137,7 @@ class Trainer:
     def calibration_runs(self, stage: int, scale: float, share: int = 1) -> Trajectories:
         """Give the runs on which the predictor is calibrated at one length scale."""
         count = int(self.recipe.effort * self.choices.calibration) // share
-        return self.runs(stage, count if scale == self.recipe.main else count // 5,
+        return self.runs(stage, max(1, count if scale == self.recipe.main else count // 5),
                          length_scale=scale)
 
     def named(self, name: str) -> NormPredictor:

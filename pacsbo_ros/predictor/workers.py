@@ -111,7 +111,7 @@ def _finished(
 
 
 def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
-    """Give what makes a process pool, or the executor of the Dask cluster at an address."""
+    """Give what opens a pool of processes, or the Dask cluster at an address."""
     @contextmanager
     def cluster() -> Iterator[Executor]:
         try:
@@ -123,11 +123,20 @@ def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
         with Client(scheduler) as client, client.get_executor() as executor:
             yield executor
 
-    def pool() -> Executor:
-        # The pool does the parallel work: more threads in each worker would fight for the cores.
-        for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
-            os.environ.setdefault(name, '1')
-        return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context('spawn'))
+    kept: list[Executor] = []
+
+    @contextmanager
+    def pool() -> Iterator[Executor]:
+        # Starting workers takes seconds, so one pool serves all stages until a worker dies.
+        try:
+            kept[-1].submit(int)
+        except (BrokenExecutor, IndexError):
+            # The pool does the parallel work: threads in each worker would fight for the cores.
+            for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
+                os.environ.setdefault(name, '1')
+            kept[:] = [ProcessPoolExecutor(
+                workers, mp_context=multiprocessing.get_context('spawn'))]
+        yield kept[-1]
 
     return cluster if scheduler else pool
 

@@ -128,6 +128,7 @@ def test_what_was_made_is_not_made_again(tmp_path, expected, small_chunks):
             executor.submit = lambda f, task: (tasks.append(task.first), submit(f, task))[1]
             yield executor
             assert tasks == [6]
+            del executor.submit
 
     assert_same(workers.trajectories(LINE, 0, 8, only_the_rest, tmp_path), expected)
 
