@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 import math
-import os
 import socket
 import sys
 import threading
@@ -31,7 +30,14 @@ from pacsbo_ros.msg import (
     SafetyStatus,
 )
 from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
-from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, steady_now, steady_timer
+from pacsbo_ros.nodes.spinning import (
+    EVENTS,
+    HEARTBEAT,
+    LATCHED,
+    lower_priority,
+    steady_now,
+    steady_timer,
+)
 from pacsbo_ros.view.access import check_exposure
 from pacsbo_ros.view.live import Live
 from pacsbo_ros.view.plane import GainPlane
@@ -184,7 +190,7 @@ def main() -> int:
         except ImportError as error:
             raise StartError(NO_NICEGUI if error.name == 'nicegui' else error) from error
         # A page may be slow, the pendulum's loop may not: give way to it.
-        os.nice(5)
+        lower_priority()
         executor.add_node(node)
         thread = threading.Thread(target=_spin, args=(executor,), name='ros', daemon=True)
         thread.start()

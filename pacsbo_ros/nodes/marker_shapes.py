@@ -23,15 +23,16 @@ from pacsbo_ros.view.plane import Array, GainPlane, ticks, unit
 ORIGIN = (0.2, -0.2)  # m, corner of the plane
 SIDE = 0.4  # m, the whole box of gains along x and y
 ZERO, HEIGHT = 0.12, 0.1  # m, height of margin 0, and what a margin of MARGIN_SPAN adds
-SURFACE_POINTS = 33  # per side: a bounded message, whatever the size of the map
+SURFACE_POINTS = 41  # per side: a bounded message, whatever the size of the map
 TEXT = 0.014  # m
+NO_BREAK_SPACE = '\u00a0'
 UP = 0.002  # m, lines lie this much above what they mark
 
 
-def colour(name: str, alpha: float = 1.0) -> ColorRGBA:
+def colour(name: str) -> ColorRGBA:
     """Return a #rrggbb colour as a message."""
     red, green, blue = palette.rgb(name)
-    return ColorRGBA(r=red, g=green, b=blue, a=alpha)
+    return ColorRGBA(r=red, g=green, b=blue, a=1.0)
 
 
 def point(xyz: Sequence[float]) -> Point:
@@ -61,7 +62,8 @@ class Shapes:
     def _text(self, ns: str, number: int, words: str, at: Sequence[float], paint: ColorRGBA,
               size: float = TEXT) -> Marker:
         marker = self._marker(ns, number, Marker.TEXT_VIEW_FACING, (0.0, 0.0, size), paint, at)
-        marker.text = words
+        # rviz makes a plain space as wide as letters of 1 m, whatever their size.
+        marker.text = words.replace(' ', NO_BREAK_SPACE)
         return marker
 
     def _lines(self, ns: str, number: int, kind: int, width: float, paint: ColorRGBA,
@@ -93,7 +95,7 @@ class Shapes:
             self._lines('pendulum', 3, Marker.LINE_STRIP, width, state, [joint, end]),
             self._marker('pendulum', 4, Marker.SPHERE, (2 * width,) * 3, state, end),
             self._marker('pendulum', 5, Marker.SPHERE, (1.5 * width,) * 3, metal, joint),
-            self._text('state', 0, words, (0.0, 0.0, 0.31), state, 1.4 * TEXT),
+            self._text('state', 0, words, (0.0, 0.0, 0.31), state, 1.3 * TEXT),
         ]
 
     # The gain plane.
@@ -121,7 +123,7 @@ class Shapes:
         corners = np.column_stack([np.tile(x, len(y)), np.repeat(y, len(x))])
         margin = plane.margin_at(corners)
         points = [point(p) for p in _place(plane, corners)]
-        paints = [ColorRGBA(r=r, g=g, b=b, a=0.92)
+        paints = [ColorRGBA(r=r, g=g, b=b, a=1.0)
                   for r, g, b in (palette.margin_rgb(m) for m in margin)]
         order: list[int] = []
         for row in range(len(y) - 1):
@@ -130,7 +132,7 @@ class Shapes:
                 b, c, d = a + 1, a + len(x), a + len(x) + 1
                 order += [a, b, d, a, d, c]
         marker = self._marker('surface', 0, Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0),
-                              colour('#ffffff', 0.92))
+                              colour('#ffffff'))
         marker.points = [points[i] for i in order]
         marker.colors = [paints[i] for i in order]
         return marker
@@ -169,11 +171,11 @@ class Shapes:
         if best is None:
             return [self.gone('best', 0), self.gone('best', 1)]
         (x, y, z), = _place(plane, plane.samples[best:best + 1])
-        gains = ', '.join(f'{g:.2f}' for g in plane.samples[best])
+        gains = ','.join(f'{g:.2f}' for g in plane.samples[best])
         return [self._marker('best', 0, Marker.SPHERE, (0.016,) * 3, colour(palette.BEST),
                              (x, y, z + 0.006)),
-                self._text('best', 1, f'best ({gains})  reward {plane.sample_reward[best]:.4f}',
-                           (x, y, z + 0.03), colour(palette.BEST))]
+                self._text('best', 1, f'best ({gains})\nreward {plane.sample_reward[best]:.4f}',
+                           (x, y, z + 0.035), colour(palette.BEST))]
 
     def _axes(self, plane: GainPlane) -> list[Marker]:
         """Draw the frame of the box with the gains' real values."""
@@ -194,8 +196,8 @@ class Shapes:
         middle = SIDE / 2
         texts += [(_label(plane.names[0]), (left + middle, front - 0.065, low)),
                   (_label(plane.names[1]), (left - 0.075, front + middle, low)),
-                  (f'guaranteed margin after {plane.iteration} episodes: white line = edge of '
-                   'the safe set', (left + middle, back, ZERO + 1.75 * HEIGHT))]
+                  (f'guaranteed after {plane.iteration} episodes\nwhite: edge of the safe set',
+                   (left + middle, back, ZERO + 1.75 * HEIGHT))]
         return [self._lines('axes', 0, Marker.LINE_LIST, 0.0015, grey, segments),
                 *(self._text('axes', 1 + i, words, at, white)
                   for i, (words, at) in enumerate(texts))]

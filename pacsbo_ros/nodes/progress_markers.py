@@ -16,7 +16,14 @@ from visualization_msgs.msg import MarkerArray
 from pacsbo_ros.msg import Candidate, GainMap, OptimizerState, SafetyStatus
 from pacsbo_ros.nodes.marker_shapes import Shapes, finite
 from pacsbo_ros.nodes.parameters import Parameter, declare
-from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED, spin, steady_now, steady_timer
+from pacsbo_ros.nodes.spinning import (
+    HEARTBEAT,
+    LATCHED,
+    lower_priority,
+    spin,
+    steady_now,
+    steady_timer,
+)
 from pacsbo_ros.view.palette import SILENT, VERDICT_WORDS
 from pacsbo_ros.view.plane import GainPlane
 
@@ -99,7 +106,7 @@ class ProgressMarkers(Node):
         message, plane = self._candidate, self._plane
         if message is None or plane is None or tuple(message.names[:2]) != plane.names:
             return
-        gains = ', '.join(f'{g:.2f}' for g in message.gains)
+        gains = ','.join(f'{g:.2f}' for g in message.gains)
         self._candidates.publish(MarkerArray(markers=self._shapes.candidate(
             plane, message.gains, f'{message.iteration}: {message.role} ({gains})')))
 
@@ -107,9 +114,9 @@ class ProgressMarkers(Node):
         """Publish the pendulum if anything about it has changed."""
         silent = steady_now() - self._status_seen > self._p.verdict_timeout
         verdict = SILENT if silent else self._status.state
-        words = f'alpha {math.degrees(self._angles[1]):+.1f}°  {VERDICT_WORDS[verdict]}'
+        words = f'{VERDICT_WORDS[verdict]}\nalpha {math.degrees(self._angles[1]):+.1f} deg'
         if self._status is not None and self._status.cause:
-            words += f': {self._status.cause}'
+            words = f'{self._status.cause}: {words}'
         drawn = (*self._angles, words)
         if drawn != self._drawn:
             self._drawn = drawn
@@ -119,6 +126,7 @@ class ProgressMarkers(Node):
 
 def main() -> int:
     """Run the node."""
+    lower_priority()
     return spin(ProgressMarkers)
 
 

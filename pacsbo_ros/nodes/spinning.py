@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 import contextlib
 import os
+from pathlib import Path
 import sys
 import time
 
@@ -44,8 +45,22 @@ def stamp_seconds(stamp) -> float:
 
 def raise_priority() -> None:
     """Come before other programs on a busy machine, where the system allows it."""
+    _set_priority(-10)
+
+
+def lower_priority() -> None:
+    """Give way to other programs on a busy machine."""
+    _set_priority(10)
+
+
+def _set_priority(nice: int) -> None:
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -10)
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+    # Linux compares nice values within a session only (autogroup); a process that leads its own
+    # session has to set the session's value too.
+    if os.getsid(0) == os.getpid():
+        with contextlib.suppress(OSError):
+            Path('/proc/self/autogroup').write_text(str(nice))
 
 
 def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:

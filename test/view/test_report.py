@@ -131,6 +131,6 @@ def test_a_browser_shows_it_without_network(folder, browser):
         assert browser.errors() == []
         assert browser.overflow() <= 0
         drawn = browser.driver.execute_script(
-            'return [...document.querySelectorAll("svg")].map(s => s.getBoundingClientRect().width)')
+            'return [...document.querySelectorAll("svg")].map(s => s.clientWidth)')
         assert len(drawn) == 5
         assert min(drawn) > 0.8 * min(width, 1000) - 80
