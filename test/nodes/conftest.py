@@ -205,6 +205,14 @@ def graph(tmp_path):
     made.close()
 
 
+@pytest.fixture
+def another(tmp_path_factory):
+    """A second graph beside the first."""
+    made = Graph(tmp_path_factory.mktemp('another'))
+    yield made
+    made.close()
+
+
 @pytest.fixture(scope='module')
 def shared(tmp_path_factory):
     """A ready graph for the tests of a module that leave it as it was."""

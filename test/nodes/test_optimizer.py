@@ -162,3 +162,19 @@ def test_a_used_run_folder_is_not_overwritten(ready):
     assert again.wait() == 2
     assert 'already has a run' in again.output
     assert (ready.folder / 'run' / 'episodes.jsonl').read_bytes() == before
+
+
+def test_two_namespaced_graphs_tune_two_pendulums_without_crosstalk(graph, another):
+    runs = {}
+    for number, one in enumerate((graph, another)):
+        one.start_monitor()
+        one.start_controller()
+        one.wait_until_ready()
+        runs[one] = one.start_optimizer(iterations=6, seed=number,
+                                        run_dir=str(one.folder / f'run{number}'))
+    for number, (one, optimizer) in enumerate(runs.items()):
+        assert optimizer.wait() == 0, optimizer.output
+        told = one.client.messages['told_result']
+        assert {m.run_id for m in told} == {f'run{number}'}
+        assert [tuple(m.gains) for m in told] == gains(one.folder / f'run{number}')
+    assert gains(graph.folder / 'run0') != gains(another.folder / 'run1')
