@@ -139,7 +139,8 @@ class Process:
     def signal(self, number):
         self.popen.send_signal(number)
 
-    def wait(self, patience=PATIENCE):
+    def wait(self, patience=4 * PATIENCE):
+        """Wait for the end of the process, which may be the end of a whole run."""
         return self.popen.wait(patience)
 
     def end(self):
