@@ -172,7 +172,8 @@ class FurutaController(Node):
             low, high = GAIN_RANGES[name]
             if not low <= value <= high:
                 raise Refusal(f'{name} is {value:.4g}, outside [{low:g}, {high:g}]')
-        settings = dataclasses.replace(self._settings, trace=True)
+        # Only a run keeps traces; a person who sends a goal wants to read the answer.
+        settings = dataclasses.replace(self._settings, trace=bool(goal.run_id))
         if goal.duration != 0.0:
             settings = dataclasses.replace(settings, duration=goal.duration)
         return Episode(gains, self._limits, settings, goal.seed)
@@ -201,7 +202,7 @@ class FurutaController(Node):
             handle.abort()
         return RunEpisode.Result(
             result=result, alpha_limit=self._limits.alpha, theta_limit=self._limits.theta,
-            trace=_packed(episode.result().trace))
+            trace=_packed(episode.result().trace) if goal.run_id else [])
 
     def _begin(self, seed: int) -> None:
         self._samples_due = 0.0
