@@ -143,15 +143,19 @@ def _compare(out: Path, name: str, methods: dict[str, Callable[[Toy], SafeOptimi
     toy = make_toy(0)
     lines = []
     for row, (method, make) in zip(panels, methods.items(), strict=True):
+        seen: list[float] = []
+
         def show(optimizer: SafeOptimizer, column: int, row: Any = row,
-                 method: str = method) -> None:
+                 method: str = method, seen: list[float] = seen) -> None:
+            seen.append(float(np.mean(optimizer.safe(X))))
             _draw_run(row[column], optimizer, toy)
             word = f'{len(optimizer.samples[0])} samples' if column else 'three starts'
             row[column].set_title(f'{method}: {word}')
         unsafe, best = unroll(make(toy), toy, show, 0)
         # Draws make the paper's own bound slow: it is shown on the one function only.
         many = [] if 'paper' in method else [_repeat(make, i) for i in range(MANY)]
-        text = f'best {best:.2f} of {toy.best:.2f}, {unsafe} unsafe'
+        text = (f'best {best:.2f} of {toy.best:.2f}, {unsafe} unsafe, {seen[-1]:.1%} of the box '
+                'explored')
         if many:
             found, failed, explored = np.transpose(many)
             text += (f'; over {MANY} functions: regret left {np.median(found):.2f} (median), '
@@ -178,27 +182,29 @@ def _compare(out: Path, name: str, methods: dict[str, Callable[[Toy], SafeOptimi
 def _repeat(make: Callable[[Toy], SafeOptimizer], index: int) -> tuple[float, int, float]:
     """Give regret left, unsafe samples and share of the box known safe for one function."""
     toy = make_toy(index)
-    explored = [0.0]
+    explored: list[float] = []
+
     def show(optimizer: SafeOptimizer, column: int) -> None:
-        explored[0] = float(np.mean(optimizer.safe(X)))
+        explored.append(float(np.mean(optimizer.safe(X))))
+
     unsafe, best = unroll(make(toy), toy, show, index)
     start = max(toy.h(toy.starts))
-    return max((toy.best - best) / (toy.best - start), 0.0), unsafe, explored[0]
+    return max((toy.best - best) / (toy.best - start), 0.0), unsafe, explored[-1]
 
 
 def _draw_run(axis: Any, optimizer: SafeOptimizer, toy: Toy) -> None:
-    band = optimizer.predict(X)
-    names = optimizer.settings.domains
-    colours = {'hull': canvas.GREY, 'enlarged': canvas.BLUE, 'box': canvas.GREEN}
-    where = band.beta[0]
-    for domain in reversed(names):
-        value = optimizer.state().beta[domain][0]
-        inside = np.isclose(where, value)
-        label = {'hull': 'hull of the samples', 'enlarged': 'enlarged hull',
-                 'box': 'box'}[domain] if len(names) > 1 else 'SafeOpt'
-        colour = colours[domain] if len(names) > 1 else canvas.ORANGE
-        axis.fill_between(X[:, 0], band.low[0], band.up[0], where=inside, color=colour,
-                          alpha=0.25, linewidth=0, label=f'band, {label}')
+    band, a = optimizer.predict(X), X[:, 0]
+    if len(optimizer.settings.domains) > 1:
+        hull, enlarged = (optimizer.hull_vertices(grown) for grown in (False, True))
+        within = [(corners.min() <= a) & (a <= corners.max()) for corners in (hull, enlarged)]
+        parts = (('hull of the samples', within[0], canvas.GREY),
+                 ('enlarged hull', within[1] & ~within[0], canvas.BLUE),
+                 ('box', ~within[1], canvas.GREEN))
+    else:
+        parts = (('SafeOpt', a >= 0, canvas.ORANGE),)
+    for label, inside, colour in parts:
+        axis.fill_between(a, band.low[0], band.up[0], where=inside, color=colour, alpha=0.25,
+                          linewidth=0, label=f'band, {label}')
     axis.plot(X, band.mu[0], color=canvas.BLUE, linewidth=1.2, label='mean')
     axis.plot(X, toy.H, color='black', linewidth=1.0, label='h')
     axis.axhline(toy.threshold, color=canvas.RED, linewidth=1.0, label='safety threshold')
