@@ -12,6 +12,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from html import unescape
+import json
 import os
 from pathlib import Path
 import re
@@ -109,8 +111,15 @@ class Tab(threading.Thread):
         from websockets.sync.client import connect
         address = f'127.0.0.1:{PORT}'
         with urlopen(f'http://{address}/', timeout=30) as answer:
-            query = re.search(r"query: ({'client_id'.*?}),", answer.read().decode())
-        values = {**ast.literal_eval(query.group(1)), 'implicit_handshake': 'true',
+            page = answer.read().decode()
+        query = ast.literal_eval(re.search(r"query: ({'client_id'.*?}),", page).group(1))
+        elements = json.loads(unescape(re.search(r'String\.raw`(.*?)`\)', page, re.S).group(1)))
+        # The 3-D scene is sent nothing before it has said that it is there.
+        self._scene = next({'id': int(number), 'client_id': query['client_id'],
+                            'listener_id': event['listener_id'], 'args': []}
+                           for number, element in elements.items()
+                           for event in element.get('events', ()) if event['type'] == 'init')
+        values = {**query, 'implicit_handshake': 'true',
                   'tab_id': str(uuid4()), 'document_id': str(uuid4()), 'EIO': 4,
                   'transport': 'websocket'}
         self._socket = connect(f'ws://{address}/_nicegui_ws/socket.io/?{urlencode(values)}',
@@ -124,6 +133,8 @@ class Tab(threading.Thread):
             for frame in self._socket:
                 if frame.startswith('0'):
                     self._socket.send('40')
+                elif frame.startswith('40'):
+                    self._socket.send('42' + json.dumps(['event', self._scene]))
                 elif frame == '2':
                     self._socket.send('3')
                 elif frame.startswith('42'):
