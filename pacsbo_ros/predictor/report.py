@@ -46,7 +46,8 @@ from pacsbo_ros.predictor.train import (
 from pacsbo_ros.predictor.workers import MakeExecutor, executor_factory, trajectories
 
 SEED = 900_001  # of the fresh functions; no stage of a training uses it
-CANDIDATES = {1: 0, 2: 2500, 3: 4096, 4: 4000}  # 0: the optimiser's own choice
+CANDIDATES = {1: 0, 2: 2500, 3: 2000, 4: 2000}  # 0: the optimiser's own choice
+OPTIMISER_ITSELF = (1,)  # dimensions in which it runs; elsewhere the batch that equals it
 SHOWN = (3, 6, 12, 20, 30)  # numbers of samples in the tables
 DRAWING = ('scenario', 'hoeffding', 'bernstein')  # bounds that draw, about 100 times slower
 NORM_BINS = (0.5, 5.0, 15.0, 30.0)
@@ -118,8 +119,8 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, drawing: int,
     n, recipe, eta = made.dimension, trainer.recipe, made.predictor
     plan = Plan(Family(made.kernel, n, made.length_scales), SEED, trainer.choices.samples,
                 CANDIDATES[n], recipe.main, Settings().lam)
-    runs = trajectories(plan, 0, functions, make_executor, trainer.store, eta, optimizer=True,
-                        title=f'n = {n}, fresh functions')
+    runs = trajectories(plan, 0, functions, make_executor, trainer.store, eta,
+                        n in OPTIMISER_ITSELF, f'n = {n}, fresh functions')
     held_out = trainer.calibration_runs(CALIBRATION, recipe.main)
     coverage, T, S = eta.calibration.coverage, len(runs), runs.count.shape[1]
     most = int(runs.steps.max())
@@ -138,6 +139,35 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, drawing: int,
             found[rule] = np.concatenate([ratios, np.full((T - count, S, 3), np.nan)])
             found[f'max(predictor, {rule})'] = np.maximum(found[rule], found[PREDICTOR])
     return runs, found
+
+
+def elsewhere(made: Checkpoint, trainer: Trainer, functions: int,
+              make_executor: MakeExecutor) -> str:
+    """Test away from the main case: other length scales, λ and numbers of starts; a table."""
+    recipe, lam = trainer.recipe, Settings().lam
+    low, high = made.length_scales
+    between = float(np.sqrt(low * recipe.main))
+    cases: dict[str, dict[str, Any]] = {
+        f'length scale {scale:.3g}': {'length_scale': scale, 'lam': lam}
+        for scale in (low, between, high)}
+    cases['length scales and λ drawn'] = {}
+    cases[f'λ = {made.lam[1]:g}'] = {'length_scale': recipe.main, 'lam': made.lam[1]}
+    cases |= {f'{k} start{"s" * (k > 1)}': {'length_scale': recipe.main, 'lam': lam, 'starts': k}
+              for k in (1, 6)}
+    lines = [f'{functions} fresh functions each; hull / enlarged hull / box.', '',
+             '| case | least coverage over all steps | ×over at step 1 | step 10 | step 25 |',
+             '|---|---|---|---|---|']
+    for name, changes in cases.items():
+        plan = Plan(trainer.family, SEED + 1, trainer.choices.samples, recipe.candidates,
+                    **changes)
+        runs = trajectories(plan, 0, functions, make_executor, trainer.store, made.predictor,
+                            title=name)
+        ratios = estimate_ratios(made.predictor, runs)
+        cells = [[_cell(ratios[:, step, d]) for d in range(3)] for step in range(ratios.shape[1])]
+        least = ' / '.join(f'{min(row[d]["coverage"] for row in cells):.3f}' for d in range(3))
+        lines.append(f'| {name} | {least} | ' + ' | '.join(
+            _join(cells[step], 'over', 2) for step in (0, 9, 24)) + ' |')
+    return '\n'.join(lines) + '\n'
 
 
 def summary(runs: Trajectories, found: dict[str, Array]) -> dict[str, Any]:
@@ -218,6 +248,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         report = {'checkpoint': made.predictor.hash, **summary(runs, found)}
         (options.out / f'n{n}.json').write_text(json.dumps(report, indent=1) + '\n')
         (options.out / f'n{n}.md').write_text(tables(report))
+        (options.out / f'n{n}_elsewhere.md').write_text(
+            elsewhere(made, trainer, max(1, options.functions // 4), make_executor))
         draw(report, options.out / f'n{n}.png', n)
         Console().print(tables(report), soft_wrap=True)
     return 0
