@@ -9,8 +9,10 @@ with its own linear system, as a reader of the paper would write it down first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 import time
 import tracemalloc
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,7 @@ from pacsbo_ros.core import Pacsbo, Settings, random_function
 from pacsbo_ros.core.kernels import Array, Kernel
 
 Line = tuple[str, float, str, str | None]
-STEPS = 10  # iterations that are averaged
+STEPS = 16  # iterations of which the typical one is given
 
 
 def literal_algorithm_3(kernel: Kernel, A: Array, y: Array, low: Array, high: Array, q: int,
@@ -46,32 +48,52 @@ def seconds(action: Callable[[], object], repeats: int) -> float:
     return min(times)
 
 
-def iterations(n: int, N: int, candidates: int, ell: float, **changes: object) -> list[float]:
-    """Run an optimiser of a reward and a constraint; give the times of the steps around N."""
+@dataclass(frozen=True)
+class Steps:
+    """Hold what was measured around N samples, one entry per step."""
+
+    ours: Array  # tell and ask together, s
+    floor: Array  # one product of the N x G matrix with a vector, s
+    widened: np.ndarray  # did the sample widen the hull, so that the domains changed
+
+    @property
+    def typical(self) -> float:
+        """Give the median time of a step."""
+        return float(np.median(self.ours))
+
+
+def run_once(n: int, N: int, candidates: int, ell: float, changes: dict[str, Any]) -> Steps:
+    """Run an optimiser of a reward and a constraint; time every step and, after it, the floor."""
     settings = Settings(dimension=n, constraints=1, length_scales=(ell,), candidates=candidates,
-                        memory_limit=1e10, **changes)  # type: ignore[arg-type]
+                        memory_limit=1e10, **changes)
     rng = np.random.default_rng(0)
     functions = [random_function(settings.kernels()[0], 100, rng, norm=2.0) for _ in range(2)]
-    optimizer, times = Pacsbo(settings), []
+    optimizer = Pacsbo(settings)
+    rows, corners = [], np.empty((0, n))
     for x in rng.uniform(0.2, 0.8, (N + STEPS // 2, n)):
         values = [functions[0](x[None])[0], 1.0 + 0.2 * functions[1](x[None])[0]]
         start = time.perf_counter()
         optimizer.tell(x, values)
         optimizer.ask()
-        times.append(time.perf_counter() - start)
-    return times[-STEPS:]
+        ours = time.perf_counter() - start
+        # The same matrix in the same state of the caches as the iteration finds it.
+        V = optimizer._posteriors[0].V
+        v = np.ones(len(V))
+        start = time.perf_counter()
+        v @ V
+        floor = time.perf_counter() - start
+        before, corners = corners, optimizer.hull_vertices()
+        rows.append((ours, floor, not np.array_equal(before, corners)))
+    ours, floor, widened = np.array(rows[-STEPS:]).T
+    return Steps(ours, floor, widened.astype(bool))
 
 
 def iteration(n: int, N: int, candidates: int, ell: float, repeats: int,
-              **changes: object) -> float:
-    """
-    Give the time of tell and ask together at about N samples.
-
-    The mean over neighbouring steps, because a step that widens the hull costs more; of each
-    step the least of several identical runs, because others use the machine too.
-    """
-    runs = [iterations(n, N, candidates, ell, **changes) for _ in range(repeats)]
-    return float(np.mean(np.min(runs, axis=0)))
+              **changes: Any) -> Steps:
+    """Give for every step the least time of several identical runs: others use the machine too."""
+    runs = [run_once(n, N, candidates, ell, changes) for _ in range(repeats)]
+    return Steps(np.min([r.ours for r in runs], axis=0),
+                 np.min([r.floor for r in runs], axis=0), runs[0].widened)
 
 
 def exponent(sizes: list[int], times: list[float]) -> float:
@@ -87,28 +109,29 @@ def run() -> Iterator[Line]:
     y = random_function(kernel, 100, rng, norm=2.0)(A)
     once = seconds(lambda: literal_algorithm_3(
         kernel, A, y, np.zeros(1), np.ones(1), 1000, np.random.default_rng(0)), 2)
-    ours = iteration(1, 12, 1000, 0.1, 10)
+    ours = iteration(1, 12, 1000, 0.1, 20).typical
     # Three domains, two outputs: the literal algorithm runs six times an iteration.
     yield 'core.literal_algorithm_3', once, 's', None
     yield 'core.iteration_1d', 1e3 * ours, 'ms', None
     yield 'core.iteration_speedup_1d', 6 * once / ours, 'x', '>= 1000'
 
-    ours = iteration(2, 50, 10_000, 0.3, 10)
-    V, v = rng.random((50, 10_000)), rng.random(50)
-    floor = seconds(lambda: v @ V, 50)
-    yield 'core.iteration_2d', 1e3 * ours, 'ms', None
+    steps = iteration(2, 50, 10_000, 0.3, 20)
+    floor = float(np.median(steps.floor))
+    yield 'core.iteration_2d', 1e3 * steps.typical, 'ms', None
     yield 'core.floor_2d', 1e3 * floor, 'ms', None
-    yield 'core.iteration_over_floor_2d', ours / floor, 'x', '<= 20'
+    yield 'core.iteration_over_floor_2d', steps.typical / floor, 'x', '<= 20'
+    yield 'core.widening_over_floor_2d', float(
+        np.median(steps.ours[steps.widened]) / floor), 'x', None
 
     counts = [10, 25, 50, 100, 200]
-    times = [iteration(2, N, 10_000, 0.3, 3) for N in counts]
+    times = [iteration(2, N, 10_000, 0.3, 3).typical for N in counts]
     yield 'core.exponent_samples', exponent(counts, times), '', '<= 1.5'
     grids = [1000, 10_000, 100_000, 1_000_000]
-    times = [iteration(2, 10, G, 0.3, 2, max_samples=32) for G in grids]
+    times = [iteration(2, 10, G, 0.3, 2, max_samples=32).typical for G in grids]
     yield 'core.exponent_candidates', exponent(grids, times), '', '<= 1.1'
 
     tracemalloc.start()
-    iterations(2, 50, 10_000, 0.3)
+    run_once(2, 50, 10_000, 0.3, {})
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     yield 'core.peak_memory_2d', peak / 2 ** 20, 'MiB', '<= 200'

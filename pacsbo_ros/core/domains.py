@@ -57,7 +57,7 @@ class Hull:
 
     def with_sample(self, x: Array) -> Hull:
         """Give the hull of the samples and one more; itself if the point lies inside."""
-        if self.level(x[None])[0] <= 0.0:
+        if np.max(self.H @ x - self.b) <= 0.0:
             return self
         return Hull(np.vstack([self.A, x]), 2.0 * self.eps)
 
@@ -82,7 +82,7 @@ class Hull:
 def half_spaces(A: Array) -> tuple[Array, Array]:
     """Give unit normals H and offsets b with hull(A) = {x : H x <= b}."""
     centre = A.mean(axis=0)
-    _, spread, axes = np.linalg.svd(A - centre, full_matrices=True)
+    _, spread, axes = np.linalg.svd(A - centre, full_matrices=len(A) < A.shape[1])
     rank = int(np.sum(spread > FLAT))
     while True:
         try:
@@ -103,7 +103,9 @@ def _full_hull(Z: Array) -> tuple[Array, Array]:
         return np.empty((0, 0)), np.empty(0)
     if r == 1:
         return np.array([[1.0], [-1.0]]), np.array([Z.max(), -Z.min()])
-    equations = np.unique(ConvexHull(Z).equations.round(14), axis=0)
+    equations = ConvexHull(Z).equations
+    if r > 2:  # faces come as simplices there, and many share a plane
+        equations = np.unique(equations.round(14), axis=0)
     return equations[:, :-1], -equations[:, -1]
 
 

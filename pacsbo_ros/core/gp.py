@@ -19,6 +19,7 @@ updated by one term each: O(N·G) a sample, one product of Vᵀ with a vector.
 from __future__ import annotations
 
 from dataclasses import dataclass
+import math
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -48,6 +49,7 @@ class GaussianProcess:
     def __init__(self, kernel: Kernel, lam: float, outputs: int) -> None:
         self.kernel, self.lam, self.outputs = kernel, float(lam), outputs
         self.count = 0
+        self._log_det = 0.0
         self._A = np.empty((16, kernel.dimension))
         self._Y = np.empty((16, outputs))
         self._W = np.empty((16, outputs))
@@ -86,6 +88,7 @@ class GaussianProcess:
         w = (y - ell @ self.W) / pivot
         self._A[N], self._Y[N], self._W[N] = x, y, w
         self._L[N, :N], self._L[N, N] = ell, pivot
+        self._log_det += math.log(pivot2 / self.lam)
         self.count += 1
         return Row(x, ell, pivot, w)
 
@@ -110,7 +113,7 @@ class GaussianProcess:
     def mean_norms(self) -> Array:
         """Give ‖μ_A‖_k of every output: sqrt(yᵀ Q K Q y) with Q = (K + λI)⁻¹, shape (m,)."""
         alpha = self.weights()
-        square = np.sum(self.W ** 2, axis=0) - self.lam * np.sum(alpha ** 2, axis=0)
+        square = (self.W ** 2 - self.lam * alpha ** 2).sum(axis=0)
         return np.sqrt(np.maximum(square, 0.0))
 
     def data_norms(self) -> Array:
@@ -119,7 +122,7 @@ class GaussianProcess:
 
     def log_det(self) -> float:
         """Give ln det(I + K/λ)."""
-        return float(2.0 * np.sum(np.log(np.diag(self.L))) - self.count * np.log(self.lam))
+        return self._log_det
 
     def _grow(self) -> None:
         extra = len(self._A)
@@ -140,6 +143,7 @@ class Posterior:
         self._V[:N] = gp.whiten(X)
         self.mu = gp.W.T @ self.V
         self.var = gp.kernel.output_scale - np.einsum('ij,ij->j', self.V, self.V)
+        self._sigma: Array | None = None
 
     @property
     def V(self) -> Array:
@@ -149,7 +153,9 @@ class Posterior:
     @property
     def sigma(self) -> Array:
         """Give the posterior standard deviation, shape (G,)."""
-        return np.sqrt(np.maximum(self.var, 0.0))
+        if self._sigma is None:
+            self._sigma = np.sqrt(np.maximum(self.var, 0.0))
+        return self._sigma
 
     def covariance(self, x: np.ndarray, z: np.ndarray) -> Array:
         """Give the posterior covariance of some candidates with others, shape (x, z)."""
@@ -165,8 +171,10 @@ class Posterior:
         k = self.gp.kernel
         np.subtract(k.between_scaled(k.scaled(row.x), self._Z)[0], row.ell @ self._V[:N], out=v)
         v *= 1.0 / row.pivot
-        self.mu += row.w[:, None] * v
+        for mu, w in zip(self.mu, row.w, strict=True):
+            mu += w * v
         self.var -= v * v
+        self._sigma = None
 
     def replace(self, where: slice, X: Array) -> None:
         """Put other points into a part of the candidate set."""
@@ -176,3 +184,4 @@ class Posterior:
         self._V[:self.gp.count, where] = V
         self.mu[:, where] = self.gp.W.T @ V
         self.var[where] = self.gp.kernel.output_scale - np.einsum('ij,ij->j', V, V)
+        self._sigma = None

@@ -1,11 +1,11 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-A library of random RKHS functions that sees the samples as the unknown function does.
+A library of random RKHS functions of norm one, sampled where the unknown function is.
 
   symbol   meaning                                                   shape
   pool     centres, uniform in the box, shared by the library        (P, n)
-  C        coefficients, `centres` non-zeros a row, U[-1, 1]         (q, P) sparse
-  c        RKHS norms sqrt(diag(C K C^T))                            (q,)
+  C        coefficients, `centres` non-zeros a row, uniform, then    (q, P) sparse
+           divided by the norms sqrt(diag(C K C^T))
   F        values of the functions at points                         (points, q)
 """
 
@@ -32,14 +32,16 @@ class Library:
         rows = np.repeat(np.arange(size), centres)
         columns = rng.integers(POOL, size=size * centres)
         values = rng.uniform(-1.0, 1.0, size=size * centres)
-        self.C = sparse.csr_matrix((values, (rows, columns)), shape=(size, POOL))
-        terms = self.C.multiply(self.C @ kernel(self.pool, self.pool))
-        self.norms = np.sqrt(np.asarray(terms @ np.ones(POOL)))
+        C = sparse.csr_matrix((values, (rows, columns)), shape=(size, POOL))
+        norms = np.sqrt(np.asarray(C.multiply(C @ kernel(self.pool, self.pool)) @ np.ones(POOL)))
+        self.C = sparse.csr_matrix(sparse.diags(1.0 / norms) @ C)
 
     def evaluate(self, X: Array) -> Array:
         """Give the values of all functions at the points, shape (points, q)."""
-        values = self.kernel.between_scaled(self._scaled, self.kernel.scaled(X))
-        return np.asarray((self.C @ values).T)
+        values = self.kernel.between_scaled(self.kernel.scaled(X), self._scaled)
+        if len(X) == 1:  # one sample: a vector is much faster than a matrix of one column
+            return np.asarray(self.C @ values[0])[None]
+        return np.asarray((self.C @ values.T).T)
 
 
 @lru_cache(maxsize=32)

@@ -26,7 +26,7 @@ from pacsbo_ros.core.kernels import Array, Kernel
 from pacsbo_ros.core.rkhs import Interpolants
 from pacsbo_ros.core.settings import Settings
 
-POOL = 512  # candidates of a domain that serve as tail centres
+POOL = 256  # candidates of a domain that serve as tail centres
 
 
 @dataclass(frozen=True)

@@ -141,9 +141,9 @@ class SafeOptimizer(ABC):
             choice = first_expander(queue, sigma, targets, test)
         role = said.EXPANDER
         level = level if choice is None else sigma[choice]
-        bold = M & (sigma >= s.caution * level)
-        if np.any(bold):
-            choice = int(np.argmax(np.where(bold, band.up[0], -np.inf)))
+        bold = np.flatnonzero(M & (sigma >= s.caution * level))
+        if len(bold):
+            choice = int(bold[np.argmax(band.up[0, bold])])
             role = said.MAXIMISER
         if choice is None and not s.reward and np.any(S & open_):
             choice = int(np.argmax(np.where(S & open_, sigma, -1.0)))
@@ -156,7 +156,7 @@ class SafeOptimizer(ABC):
             means=tuple(band.mu[:, choice].tolist()),
             lower=tuple(band.low[:, choice].tolist()),
             upper=tuple(band.up[:, choice].tolist()),
-            B=tuple(band.B[:, choice].tolist()))
+            B=tuple(self._B[:, self._where[choice]].tolist()))
 
     def _nothing(self) -> NothingToPropose:
         safe = int(np.sum(self._S)) - len(self._starts)
@@ -264,10 +264,10 @@ class SafeOptimizer(ABC):
         self._norms = self._norm_estimates()
         D = len(self.settings.domains)
         B = np.array([e.B for e in self._norms]).reshape(self.settings.outputs, D)
-        noise = np.array([
-            noise_term(self._gps[g], self.settings.noise_bound, self._split.noise)
-            for g in self._group_of])
-        self._B, self._beta = B, B + noise[:, None]
+        noise = [noise_term(gp, self.settings.noise_bound, self._split.noise)
+                 for gp in self._gps]
+        self._noise = np.array([noise[g] for g in self._group_of])
+        self._B, self._beta = B, B + self._noise[:, None]
         grown = np.zeros(B.shape, dtype=bool)
         if old:
             before = np.array([e.B for e in old]).reshape(B.shape)
@@ -276,12 +276,11 @@ class SafeOptimizer(ABC):
         mu, sigma = self._fields()
         fresh = self._make_band(mu, sigma, self._where)
         # The running intersection holds as long as no B on which it rests has grown.
-        keep = ~np.any(grown, axis=1)
-        np.copyto(self._low, -np.inf, where=~keep[:, None])
-        np.copyto(self._up, np.inf, where=~keep[:, None])
+        broken = np.any(grown, axis=1)
+        self._low[broken], self._up[broken] = -np.inf, np.inf
         np.maximum(self._low, fresh.low, out=self._low)
         np.minimum(self._up, fresh.up, out=self._up)
-        self._band = Band(mu, sigma, fresh.beta, fresh.B, self._low, self._up)
+        self._band = Band(mu, sigma, fresh.beta, fresh.noise, self._low, self._up)
         self._S = safe_set(self._band, self._h_min, self._starts)
 
     def _start(self) -> None:
@@ -337,13 +336,13 @@ class SafeOptimizer(ABC):
 
     def _relative_sigma(self) -> Array:
         """Give the largest posterior standard deviation relative to the prior's, shape (G,)."""
-        return np.max([post.sigma / np.sqrt(post.gp.kernel.output_scale)
-                       for post in self._posteriors], axis=0)
+        parts = [post.sigma / np.sqrt(post.gp.kernel.output_scale) for post in self._posteriors]
+        return parts[0] if len(parts) == 1 else np.max(parts, axis=0)
 
     def _make_band(self, mu: Array, sigma: Array, where: np.ndarray) -> Band:
-        beta, B = self._beta.take(where, axis=1), self._B.take(where, axis=1)
+        beta = self._beta.take(where, axis=1)
         reach = beta * sigma
-        return Band(mu, sigma, beta, B, mu - reach, mu + reach)
+        return Band(mu, sigma, beta, self._noise, mu - reach, mu + reach)
 
     def _sort_by_domain(self) -> None:
         """Find the innermost domain of every candidate; what is in the hull stays there."""
@@ -354,6 +353,7 @@ class SafeOptimizer(ABC):
             self._where[outside] = self._innermost(self._X[outside])
         self._judged = self._hull
         self._masks = {d: self._where <= j for j, d in enumerate(self.settings.domains)}
+        self._inside = np.array(list(self._masks.values()), dtype=float)  # (D, G)
 
     def _innermost(self, X: Array) -> np.ndarray:
         """Give the index in `settings.domains` of the innermost domain of each point."""

@@ -54,7 +54,8 @@ class Pacsbo(SafeOptimizer):
         for gp, posterior, bound, members in zip(
                 self._gps, self._posteriors, self._bounds, self._members, strict=True):
             norms = gp.mean_norms()
-            r = {d: reciprocal_covariance_integral(posterior.var, m) for d, m in masks.items()}
+            integrals = reciprocal_covariance_integral(posterior.var, self._inside)
+            r = dict(zip(masks, integrals.tolist(), strict=True))
             eta = {d: [self._predict_norm(i, d, float(norm), r[d])
                        for i, norm in zip(members, norms, strict=True)] for d in masks}
             bounds = bound.bounds(Evidence(

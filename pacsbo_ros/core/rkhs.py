@@ -89,10 +89,10 @@ def local_norm(kernel: Kernel, X: Array, values: Array) -> float:
     return float(np.sqrt(z @ z))
 
 
-def reciprocal_covariance_integral(var: Array, inside: np.ndarray) -> float:
-    """Give r = 1/∫σ² over a domain, by the mean over candidates that fill the unit box."""
-    integral = float(np.maximum(var, 0.0) @ inside.astype(float)) / len(var)
-    return 1.0 / max(integral, np.finfo(float).tiny ** 0.5)
+def reciprocal_covariance_integral(var: Array, inside: np.ndarray) -> Array:
+    """Give r = 1/∫σ² over the domains inside (D, G), by candidates that fill the unit box."""
+    integral = inside.astype(float, copy=False) @ np.maximum(var, 0.0) / len(var)
+    return np.asarray(1.0 / np.maximum(integral, np.finfo(float).tiny ** 0.5))
 
 
 def expected_mean_norm_square(c: float, v: Array, output_scale: float = 1.0) -> float:
@@ -143,12 +143,13 @@ class Interpolants:
 
     def draw(self, output: int, q: int, rng: np.random.Generator) -> Array:
         """Draw q norms ‖ρ‖, in batches, no loop over the draws."""
-        T, square = self.tail, np.empty(q)
-        for i in range(0, q, max(1, BATCH // T ** 2)):
-            n = min(q - i, max(1, BATCH // T ** 2))
-            where = rng.integers(len(self.X), size=(n, T))
+        T, P, square = self.tail, len(self.X), np.empty(q)
+        rows = max(1, BATCH // P)
+        for i in range(0, q, rows):
+            n = min(q - i, rows)
+            where = rng.integers(P, size=(n, T)) + P * np.arange(n)[:, None]
             a = rng.uniform(-self.bound, self.bound, size=(n, T))
-            gram = self.S[where[:, :, None], where[:, None, :]]
-            square[i:i + n] = np.einsum('qs,qst,qt->q', a, gram, a, optimize=True)
-            square[i:i + n] += 2 * np.sum(a * self.e[output][where], axis=1)
+            # Coefficients of equal centres add up; then one product serves all draws.
+            c = np.bincount(where.ravel(), a.ravel(), minlength=n * P).reshape(n, P)
+            square[i:i + n] = np.einsum('qp,qp->q', c @ self.S, c) + 2 * (c @ self.e[output])
         return np.sqrt(np.maximum(square + self.mean_norms[output] ** 2, 0.0))

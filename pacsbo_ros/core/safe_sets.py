@@ -36,9 +36,14 @@ class Band:
     mu: Array  # (m, G)
     sigma: Array  # (m, G)
     beta: Array  # (m, G)
-    B: Array  # (m, G)
+    noise: Array  # (m,) the part of beta that is not B
     low: Array  # (m, G)
     up: Array  # (m, G)
+
+    @property
+    def B(self) -> Array:
+        """Give the norm bound at every point, shape (m, G)."""
+        return self.beta - self.noise[:, None]
 
 
 def safe_set(band: Band, h_min: Array, starts: np.ndarray) -> np.ndarray:
@@ -122,12 +127,14 @@ def metric(
     band: Band, posteriors: list[Posterior], group_of: list[int], h_min: Array,
 ) -> Expands:
     """Make the RKHS-metric test: up_i(x) - B_i·d_k(x, z) >= h_min for all outputs of a target."""
+    B = band.B
+
     def expands(x: np.ndarray, z: np.ndarray) -> np.ndarray:
         reached = np.ones((len(x), len(z)), dtype=bool)
         for i in np.flatnonzero(np.isfinite(h_min)):
             post = posteriors[group_of[i]]
             distance = post.gp.kernel.distance(post.X[x], post.X[z])
-            reached &= band.up[i, x][:, None] - band.B[i, z] * distance >= h_min[i]
+            reached &= band.up[i, x][:, None] - B[i, z] * distance >= h_min[i]
         return np.any(reached, axis=1)
     return expands
 

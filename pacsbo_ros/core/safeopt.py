@@ -30,7 +30,7 @@ class SafeOpt(SafeOptimizer):
         found: dict[int, NormEstimate] = {}
         for gp, posterior, members in zip(
                 self._gps, self._posteriors, self._members, strict=True):
-            r = reciprocal_covariance_integral(posterior.var, self._where == 0)
+            (r,) = reciprocal_covariance_integral(posterior.var, self._inside).tolist()
             for i, norm in zip(members, gp.mean_norms(), strict=True):
                 B = self.B[i]
                 found[i] = NormEstimate(

@@ -59,52 +59,48 @@ class Survivors:
 
     def __init__(self, size: int) -> None:
         self.alive = np.ones(size, dtype=bool)
+        self.living = size
         self.kept = 1.0  # probability that nothing failed so far
         self.rounds = 0
 
     def cull(self, score: Array, share: float) -> np.ndarray:
         """Let the worst die as far as the share allows and give those who live."""
         self.rounds += 1
-        living = int(np.sum(self.alive))
         doomed = int(share * self.rounds / (self.rounds + PATIENCE) * len(self.alive))
-        left = min(living, len(self.alive) - doomed)
-        if left < living:
-            dying = living - left
+        left = min(self.living, len(self.alive) - doomed)
+        dying = self.living - left
+        if dying:
             worst = np.argpartition(np.where(self.alive, -score, np.inf), dying - 1)
             self.alive[worst[:dying]] = False
-        self.kept *= left / (living + 1)
+        self.kept *= left / (self.living + 1)
+        self.living = left
         return self.alive
 
 
 class LocalEnergy:
     """Know the energy of the library functions on one domain, sampled there densely."""
 
-    def __init__(self, whitening: Whitening, points: Array, reference: int) -> None:
-        self.whitening, self.points = whitening, points  # the points are scaled, (P, n)
-        self.reference = reference  # how many of them are no samples
+    def __init__(self, functions: int) -> None:
+        self.whitening = Whitening(functions)
+        self.order: list[int] = []  # of the points, as rows of (all reference points, samples)
+        self.samples = 0
 
-    def copy(self) -> LocalEnergy:
-        """Give an independent copy that can take other points."""
-        return LocalEnergy(self.whitening.copy(), self.points, self.reference)
+    def restart(self, shown: Whitening, order: list[int], samples: int) -> None:
+        """Begin with what is known at some points."""
+        self.whitening.copy_from(shown)
+        self.order, self.samples = order.copy(), samples
 
-    def add_reference(self, kernel: Kernel, points: Array, values: Array) -> None:
-        """Take reference points of the domain, where the functions are known exactly."""
-        block = kernel.between_scaled(points, points)
-        block[np.diag_indices_from(block)] += RESIDUAL_JITTER * kernel.output_scale
-        self.whitening.add_block(kernel.between_scaled(points, self.points), block, values)
-        self.points = np.vstack([self.points, points])
-        self.reference += len(points)
+    def add_reference(self, K: Array, new: list[int], values: Array) -> None:
+        """Take points of the domain, where the functions are known (nearly) exactly."""
+        block = K[np.ix_(new, new)]
+        self.whitening.add_block(K[np.ix_(new, self.order)], block, values)
+        self.order.extend(new)
 
-    @property
-    def samples(self) -> int:
-        """Count the samples among the points."""
-        return len(self.points) - self.reference
-
-    def add_sample(self, kernel: Kernel, point: Array, values: Array, lam: float) -> None:
+    def add_sample(self, k: Array, new: int, variance: float, values: Array, lam: float) -> None:
         """Take a sample, which is known up to the λ of the Gaussian process."""
-        cross = kernel.between_scaled(point, self.points)[0]
-        self.whitening.add(cross, kernel.output_scale + lam, values, lam)
-        self.points = np.vstack([self.points, point])
+        self.whitening.add(k[self.order], variance, values, lam)
+        self.order.append(new)
+        self.samples += 1
 
 
 class ScaleFree(NormBound):
@@ -114,7 +110,7 @@ class ScaleFree(NormBound):
         super().__init__(settings, split, kernel, seed)
         self.library = shared_library(kernel, settings.library_size, settings.centres, seed)
         q = self.library.size
-        self._seed = seed
+        self._rng = np.random.default_rng([seed, 6])  # one stream: samples come in order
         self._survivors: list[Survivors] = []
         self._rho: list[float] = []  # of every output
         self._values = np.empty((16, q))  # the library, scaled to norm one, at the samples
@@ -122,9 +118,10 @@ class ScaleFree(NormBound):
         self._C = np.zeros((16, 16))
         self._shown = Whitening(q)  # by K + λI: square is e²
         self._scales: dict[float, Whitening] = {}  # by C + rho·I: square is t²
-        self._local: dict[str, LocalEnergy] = {}
+        self._local = {d: LocalEnergy(q) for d in settings.domains if d != 'box'}
         self._judged: dict[str, np.ndarray] = {}  # the domains for which _local was made
         self._reference: dict[int, Array] = {}  # library values at candidates
+        self._reference_points = np.empty((0, kernel.dimension))  # scaled, of all domains
 
     @property
     def count(self) -> int:
@@ -139,8 +136,8 @@ class ScaleFree(NormBound):
                 np.concatenate([F, np.empty_like(F)]) for F in (self._values, self._noise))
             self._C = np.pad(self._C, ((0, N), (0, N)))
         values, noise = self._values[N], self._noise[N]
-        values[:] = self._unit_values(row.x[None])[0]
-        noise[:] = np.random.default_rng([self._seed, 6, N]).standard_normal(len(noise))
+        values[:] = self.library.evaluate(row.x[None])[0]
+        self._rng.standard_normal(out=noise)
         self._C[N, :N + 1] = self._C[:N + 1, N] = self._values[:N + 1] @ values / len(values)
         self._shown.add_row(row.ell, row.pivot, values)
 
@@ -157,25 +154,30 @@ class ScaleFree(NormBound):
         if not self._survivors:
             self._survivors = [Survivors(self.library.size) for _ in shown]
             self._rho = [self._wanted_rho(FIRST_SCALE * np.sqrt(e2)) for e2 in shown]
-        used: dict[float, Whitening] = {}
-        found: dict[str, list[Bound]] = {domain: [] for domain in evidence.masks}
-        for i, (e2, survivors) in enumerate(zip(shown, self._survivors, strict=True)):
-            scale = used[self._rho[i]] = self._scale(self._rho[i])
-            w = solve_lower(scale.L, evidence.gp.Y[:, i])
-            t2, u = float(w @ w), hidden / scale.square
-            middle = np.maximum(np.partition(u, u.shape[1] // 2)[:, u.shape[1] // 2], 1e-12)
-            alive = survivors.cull(np.max(u / middle[:, None], axis=0), self.split.norm)
-            tau = np.max(np.where(alive, u, 0.0), axis=1)
-            squares = e2 + t2 * np.stack([tau, middle, u.min(axis=1), u.max(axis=1)], axis=1)
-            for domain, numbers in zip(evidence.masks, np.sqrt(squares).tolist(), strict=True):
-                found[domain].append(Bound(
-                    *numbers, int(np.count_nonzero(alive)), 1.0 - survivors.kept))
+        scales = {rho: self._scale(rho) for rho in set(self._rho)}
+        self._scales = scales
+        u = hidden / np.array([scales[rho].square for rho in self._rho])[:, None]  # (m, D, q)
+        half = u.shape[2] // 2
+        middle = np.maximum(np.partition(u, half)[:, :, half], 1e-12)
+        score = (u / middle[:, :, None]).max(axis=1)
+        alive = np.array([survivors.cull(score[i], self.split.norm)
+                          for i, survivors in enumerate(self._survivors)])
+        w = [solve_lower(scales[rho].L, y)
+             for rho, y in zip(self._rho, evidence.gp.Y.T, strict=True)]
+        t2 = np.array([x @ x for x in w])
+        parts = np.array([(u * alive[:, None]).max(axis=2), middle, u.min(axis=2), u.max(axis=2)])
+        norms = np.sqrt(shown[:, None] + t2[:, None] * parts)  # (4, m, D)
+        for i, norm in enumerate(norms[1, :, -1].tolist()):
             # The outermost domain says how large the noise is beside the function.
-            wanted = self._wanted_rho(float(np.sqrt(squares[-1, 1])))
+            wanted = self._wanted_rho(norm)
             if not 1 / RHO_STEP < wanted / self._rho[i] < RHO_STEP:
                 self._rho[i] = wanted
-        self._scales = used
-        return found
+        return {
+            domain: [Bound(B, centre, low, high, survivors.living, 1.0 - survivors.kept)
+                     for (B, centre, low, high), survivors in zip(
+                         of_domain, self._survivors, strict=True)]
+            for domain, of_domain in zip(
+                evidence.masks, norms.transpose(2, 1, 0).tolist(), strict=True)}
 
     def hidden(self, evidence: Evidence) -> Array:
         """
@@ -188,28 +190,38 @@ class ScaleFree(NormBound):
         kernel, gp = self.library.kernel, evidence.gp
         if self._judged is not evidence.masks:
             self._survey(evidence)
-        for local in self._local.values():
-            for n in range(local.samples, self.count):
-                local.add_sample(kernel, kernel.scaled(gp.A[n]), self._values[n], gp.lam)
-        box = np.maximum(1.0 - self._shown.square, 0.0)
-        return np.array([
-            np.clip(self._local[d].whitening.square - self._shown.square, 0.0, box)
-            if d in self._local else box for d in evidence.masks])
+        known = min((local.samples for local in self._local.values()), default=self.count)
+        for n in range(known, self.count):
+            points = np.vstack([self._reference_points, kernel.scaled(gp.A[:n])])
+            k = kernel.between_scaled(kernel.scaled(gp.A[n]), points)[0]
+            for local in self._local.values():
+                local.add_sample(k, len(points), kernel.output_scale + gp.lam,
+                                 self._values[n], gp.lam)
+        norms = [local.whitening.square for local in self._local.values()]
+        hidden = np.array([*norms, np.ones(self.library.size)]) - self._shown.square
+        return np.minimum(np.maximum(hidden, 0.0, out=hidden), hidden[-1], out=hidden)
 
     def _survey(self, evidence: Evidence) -> None:
         """Choose the reference points of the inner domains anew, since the domains changed."""
         kernel, post = self.library.kernel, evidence.posterior
-        inner = LocalEnergy(self._shown, kernel.scaled(evidence.gp.A), 0)
-        seen = np.zeros(len(post.X), dtype=bool)
-        self._local, self._judged = {}, evidence.masks
-        for domain in [d for d in evidence.masks if d != 'box']:
+        self._judged, N = evidence.masks, self.count
+        seen, chosen = np.zeros(len(post.X), dtype=bool), []
+        for domain in self._local:
             new = evidence.masks[domain] & ~seen
             seen |= new
-            where = evidence.order[new[evidence.order]][:self.settings.reference_points]
-            local = inner.copy()
-            local.add_reference(kernel, kernel.scaled(post.X[where]),
-                                self._reference_values(where, post.X))
-            self._local[domain] = inner = local
+            chosen.append(evidence.order[new[evidence.order]][:self.settings.reference_points])
+        where = np.concatenate(chosen or [np.empty(0, dtype=int)])
+        values, P = self._reference_values(where, post.X), len(where)
+        self._reference_points = kernel.scaled(post.X[where])
+        points = np.vstack([self._reference_points, kernel.scaled(evidence.gp.A)])
+        K = kernel.between_scaled(self._reference_points, points)
+        K[np.diag_indices(P)] += RESIDUAL_JITTER * kernel.output_scale
+        shown, order, start = self._shown, list(range(P, P + N)), 0
+        for local, part in zip(self._local.values(), chosen, strict=True):
+            local.restart(shown, order, N)
+            end = start + len(part)
+            local.add_reference(K, list(range(start, end)), values[start:end])
+            shown, order, start = local.whitening, local.order, end
 
     def _scale(self, rho: float) -> Whitening:
         """Give the library, with the noise of this rho, whitened by C + rho·I."""
@@ -226,11 +238,8 @@ class ScaleFree(NormBound):
     def _wanted_rho(self, norm: float) -> float:
         return max((self.settings.noise_bound / max(norm, 1e-12)) ** 2, RHO_LEAST)
 
-    def _unit_values(self, X: Array) -> Array:
-        return self.library.evaluate(X) / self.library.norms
-
     def _reference_values(self, where: np.ndarray, X: Array) -> Array:
         missing = [i for i in where.tolist() if i not in self._reference]
         if missing:
-            self._reference.update(zip(missing, self._unit_values(X[missing]), strict=True))
+            self._reference.update(zip(missing, self.library.evaluate(X[missing]), strict=True))
         return np.array([self._reference[i] for i in where.tolist()])

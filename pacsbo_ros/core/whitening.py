@@ -72,19 +72,17 @@ class Whitening:
         self.square += np.einsum('ij,ij->j', Z, Z)
         self.count += p
 
-    def copy(self) -> Whitening:
-        """Give an independent copy that can take other points."""
-        made = Whitening(len(self.square))
-        made._reserve(2 * self.count)
-        made.count = self.count
-        made._L[:self.count, :self.count], made._Z[:self.count] = self.L, self.Z
-        made.square[:] = self.square
-        return made
+    def copy_from(self, other: Whitening) -> None:
+        """Become a copy of another one, in the memory that is there already."""
+        self.count = 0
+        self._reserve(other.count)
+        self.count = other.count
+        self.L[:], self.Z[:], self.square[:] = other.L, other.Z, other.square
 
     def _reserve(self, more: int) -> None:
         size = len(self._Z)
         if self.count + more > size:
-            room = size + max(size, more)
+            room = 2 * (self.count + more)
             L, Z = self.L, self.Z
             self._L, self._Z = np.zeros((room, room)), np.empty((room, Z.shape[1]))
             self._L[:len(L), :len(L)], self._Z[:len(Z)] = L, Z
