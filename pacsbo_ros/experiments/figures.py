@@ -36,9 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     store = options.out / 'lines.jsonl'
     store.unlink(missing_ok=True)  # a picture is always drawn anew
-    found = records.collect(partial(draw, out=options.out),
-                            [{'figure': name} for name in options.figures], store,
-                            options.workers, options.scheduler, 'figures')
+    with records.open_executor(options) as executor:
+        found = records.collect(partial(draw, out=options.out),
+                                [{'figure': name} for name in options.figures], store, executor,
+                                'figures')
     store.unlink()
     lines = [line for entry in sorted(found, key=lambda e: e['figure']) for line in entry['lines']]
     origin = records.provenance('pacsbo_ros.experiments.figures', found, arguments)

@@ -319,12 +319,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     bench = read_config(options.config)
     runs = []
-    for method in options.methods:
-        wanted = [{'method': method, 'seed': s, 'settings': bench.problem.settings.to_dict(),
-                   'start': bench.problem.start, 'episodes_planned': bench.episodes}
-                  for s in range(options.first_seed, options.first_seed + options.seeds)]
-        runs += records.collect(partial(tune, bench=bench), wanted, options.out / 'runs.jsonl',
-                                options.workers, options.scheduler, method)
+    with records.open_executor(options) as executor:
+        for method in options.methods:
+            wanted = [{'method': method, 'seed': s, 'settings': bench.problem.settings.to_dict(),
+                       'start': bench.problem.start, 'episodes_planned': bench.episodes}
+                      for s in range(options.first_seed, options.first_seed + options.seeds)]
+            runs += records.collect(partial(tune, bench=bench), wanted,
+                                    options.out / 'runs.jsonl', executor, method)
     origin = records.provenance('pacsbo_ros.experiments.furuta', runs, arguments)
     rewards = Rewards(bench)
     found, optimum = safe_optimum(bench, rewards, options.grid, True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, as_completed
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 import json
 import os
@@ -31,7 +31,7 @@ from pacsbo_ros.experiments.guarantee import make_executor
 Record = dict[str, Any]
 PACKAGES = ('numpy', 'scipy', 'matplotlib')
 CONFIDENCE = 0.95  # of every interval in every table
-IN_FLIGHT = 8  # tasks per worker that wait in the queue, so that a stop loses little
+IN_FLIGHT = 64  # tasks that wait in the queue, so that a stop loses little
 
 
 def add_options(parser: argparse.ArgumentParser, out: str) -> None:
@@ -42,8 +42,16 @@ def add_options(parser: argparse.ArgumentParser, out: str) -> None:
     parser.add_argument('--scheduler', default='', help='address of a Dask scheduler instead')
 
 
+def open_executor(options: argparse.Namespace) -> AbstractContextManager[Executor | None]:
+    """Give the pool or cluster that the options ask for; None works in this process."""
+    os.environ.setdefault('OMP_NUM_THREADS', '1')  # the pool does the parallel work
+    if options.workers == 1 and not options.scheduler:
+        return nullcontext(None)
+    return make_executor(options.workers, options.scheduler)
+
+
 def collect(task: Callable[[Record], Record], wanted: Sequence[Record], path: Path,
-            workers: int = 1, scheduler: str = '', title: str = '') -> list[Record]:
+            executor: Executor | None = None, title: str = '') -> list[Record]:
     """
     Give {**key, **task(key), 'code': commit} of all wanted keys.
 
@@ -52,12 +60,10 @@ def collect(task: Callable[[Record], Record], wanted: Sequence[Record], path: Pa
     path.parent.mkdir(parents=True, exist_ok=True)
     kept = {_name(record['key']): record for record in read_lines(path)}
     missing = [key for key in wanted if _name(key) not in kept]
-    os.environ.setdefault('OMP_NUM_THREADS', '1')  # the pool does the parallel work
-    alone, code = workers == 1 and not scheduler, commit()
+    code = commit()
     with (tqdm(total=len(wanted), initial=len(wanted) - len(missing), desc=title,
-               disable=not title) as bar, path.open('a', encoding='utf-8') as file,
-          nullcontext(None) if alone else make_executor(workers, scheduler) as executor):
-        for key, result in _results(task, missing, executor, workers):
+               disable=not title) as bar, path.open('a', encoding='utf-8') as file):
+        for key, result in _results(task, missing, executor):
             kept[_name(key)] = record = {'key': key, 'result': result, 'code': code}
             file.write(json.dumps(record) + '\n')
             file.flush()
@@ -67,14 +73,13 @@ def collect(task: Callable[[Record], Record], wanted: Sequence[Record], path: Pa
 
 
 def _results(task: Callable[[Record], Record], keys: Sequence[Record],
-             executor: Executor | None, workers: int) -> Iterable[tuple[Record, Record]]:
+             executor: Executor | None) -> Iterable[tuple[Record, Record]]:
     if executor is None:
         for key in keys:
             yield key, task(key)
         return
-    for first in range(0, len(keys), IN_FLIGHT * workers):
-        futures = {executor.submit(task, key): key
-                   for key in keys[first:first + IN_FLIGHT * workers]}
+    for first in range(0, len(keys), IN_FLIGHT):
+        futures = {executor.submit(task, key): key for key in keys[first:first + IN_FLIGHT]}
         for future in as_completed(futures):
             yield futures[future], future.result()
 

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from concurrent.futures import Executor
+from itertools import product
 import math
 from pathlib import Path
 import time
@@ -237,19 +239,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         vars(options).update(QUICK)
     results: dict[tuple[str, int], dict[str, Record]] = {}
     runs: list[Record] = []
-    for n in options.dimensions:
-        for world in options.worlds:
-            found: dict[str, list[Record]] = {}
-            for method in options.methods:
-                count = options.functions
-                if method.split()[0] in DRAWING:
-                    count = min(count, options.functions_drawing)
-                name = f'{world}_n{n}_{method}'.replace(' ', '').replace('/', '_')
-                found[method] = records.collect(
-                    run, [{'world': world, 'n': n, 'method': method, 'index': i}
-                          for i in range(count)],
-                    options.out / 'runs' / f'{name}.jsonl', options.workers, options.scheduler,
-                    f'{world}, n = {n}, {method}')
+    with records.open_executor(options) as executor:
+        for n, world in product(options.dimensions, options.worlds):
+            found = {method: _cell(world, n, method, options, executor)
+                     for method in options.methods}
             results[world, n] = {m: summary(g, found.get(ORACLE, []), found.get(DEFAULT, []))
                                  for m, g in found.items()}
             runs += [r for g in found.values() for r in g]
@@ -259,6 +252,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in refuted:
         print(f'The guarantee does not hold: {line}')
     return int(bool(refuted))
+
+
+def _cell(world: str, n: int, method: str, options: argparse.Namespace,
+          executor: Executor | None) -> list[Record]:
+    count = options.functions
+    if method.split()[0] in DRAWING:
+        count = min(count, options.functions_drawing)
+    name = f'{world}_n{n}_{method}'.replace(' ', '').replace('/', '_')
+    wanted = [{'world': world, 'n': n, 'method': method, 'index': i} for i in range(count)]
+    return records.collect(run, wanted, options.out / 'runs' / f'{name}.jsonl', executor,
+                           f'{world}, n = {n}, {method}')
 
 
 def report(results: dict[tuple[str, int], dict[str, Record]], origin: dict[str, Any],

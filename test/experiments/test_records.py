@@ -1,4 +1,5 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
+import argparse
 import json
 
 import numpy as np
@@ -43,7 +44,9 @@ def test_a_torn_line_is_made_again(tmp_path):
 def test_a_pool_gives_the_same_results(tmp_path):
     # A worker must be able to import the task, which it cannot from this file.
     alone = records.collect(dict, KEYS, tmp_path / 'a.jsonl')
-    assert records.collect(dict, KEYS, tmp_path / 'b.jsonl', workers=2) == alone
+    options = argparse.Namespace(workers=2, scheduler='')
+    with records.open_executor(options) as executor:
+        assert records.collect(dict, KEYS, tmp_path / 'b.jsonl', executor) == alone
 
 
 def test_every_result_says_which_code_made_it(tmp_path):
