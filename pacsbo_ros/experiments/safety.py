@@ -7,7 +7,8 @@ Measure safety and progress of every method, also where the assumptions do not h
 
 A cell is a world (see `worlds`), a number of parameters n and a method. Every method sees the same
 functions, starts and noise. Runs that the folder already holds are not made again, so the study
-can be made in pieces, by several commands, or on a cluster (--scheduler).
+can be made in pieces, by several commands, or on a cluster (--scheduler); the report is about all
+that the folder holds (--functions 0 makes nothing but the report).
 
   symbol     meaning
   violation  an evaluation of which the true value is below the threshold, in a run
@@ -57,6 +58,7 @@ VARIANTS = tuple(
 BASELINES = ('SafeOpt, B = norm/5', 'SafeOpt, B = norm', 'SafeOpt, B = 5 norm',
              'SafeOpt, B = 10', f'SafeOpt, β = {CONSTANT_BETA:g}', ORACLE, RANDOM)
 METHODS = (*VARIANTS, *BASELINES)
+Results = dict[tuple[str, int], dict[str, Record]]  # (world, n): method: summary
 QUICK = {'functions': 12, 'dimensions': [1, 2], 'worlds': ['assumed', 'jump'],
          'methods': [DEFAULT, 'mean', *BASELINES]}
 
@@ -144,9 +146,11 @@ def summary(group: Sequence[Record], oracle: Sequence[Record], reference: Sequen
     """Condense the runs of one cell; oracle and reference are paired by index."""
     left = np.array([r['left'] for r in group])
     known = {r['index']: r['left'] for r in oracle}
+    both = [(r['left'], known[r['index']]) for r in group if r['index'] in known]
     ratio = math.nan
-    if all(r['index'] in known for r in group):
-        ratio = float(left.mean() / max(np.mean([known[r['index']] for r in group]), 1e-9))
+    if both:
+        mine, best = np.mean(both, axis=0)
+        ratio = float(mine / max(best, 1e-9))
     default = {r['index']: r['left'] for r in reference}
     paired = np.array([r['left'] - default[r['index']] for r in group if r['index'] in default])
     spread = 1.96 * paired.std(ddof=1) / math.sqrt(len(paired)) if len(paired) > 1 else math.nan
@@ -182,7 +186,7 @@ def table(cells: dict[str, Record], world: str) -> str:
          'mean over oracle', f'paired with {DEFAULT}', 'explored', 'stuck', 'ms a step'), rows)
 
 
-def draw(results: dict[tuple[str, int], dict[str, Record]], path: Path) -> None:
+def draw(results: Results, path: Path) -> None:
     """Draw violations against regret, a panel per world and dimension."""
     worlds = list(dict.fromkeys(w for w, _ in results))
     dimensions = sorted({n for _, n in results})
@@ -213,7 +217,7 @@ def draw(results: dict[tuple[str, int], dict[str, Record]], path: Path) -> None:
     canvas.write(figure, path.parent, path.name)
 
 
-def verdict(results: dict[tuple[str, int], dict[str, Record]]) -> list[str]:
+def verdict(results: Results) -> list[str]:
     """Name the cells in which the guarantee of the default method is refuted by the data."""
     return [f'{world}, n = {n}: {c["unsafe"]} of {c["runs"]} runs had a violation'
             for (world, n), cells in results.items() if world in HOLDS
@@ -236,16 +240,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         metavar='METHOD', help=f'some of: {"; ".join(METHODS)}')
     options = parser.parse_args(arguments)
     if options.quick:
-        vars(options).update(QUICK)
-    results: dict[tuple[str, int], dict[str, Record]] = {}
-    runs: list[Record] = []
+        vars(options).update(QUICK, out=options.out / 'quick')
     with records.open_executor(options) as executor:
-        for n, world in product(options.dimensions, options.worlds):
-            found = {method: _cell(world, n, method, options, executor)
-                     for method in options.methods}
-            results[world, n] = {m: summary(g, found.get(ORACLE, []), found.get(DEFAULT, []))
-                                 for m, g in found.items()}
-            runs += [r for g in found.values() for r in g]
+        for n, world, method in product(options.dimensions, options.worlds, options.methods):
+            _make_cell(world, n, method, options, executor)
+    runs = _read(options.out / 'runs')
+    results = summaries(runs)
     report(results, records.provenance('pacsbo_ros.experiments.safety', runs, arguments),
            options.out)
     refuted = verdict(results)
@@ -254,18 +254,38 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(bool(refuted))
 
 
-def _cell(world: str, n: int, method: str, options: argparse.Namespace,
-          executor: Executor | None) -> list[Record]:
+def _make_cell(world: str, n: int, method: str, options: argparse.Namespace,
+               executor: Executor | None) -> None:
     count = options.functions
     if method.split()[0] in DRAWING:
         count = min(count, options.functions_drawing)
     name = f'{world}_n{n}_{method}'.replace(' ', '').replace('/', '_')
     wanted = [{'world': world, 'n': n, 'method': method, 'index': i} for i in range(count)]
-    return records.collect(run, wanted, options.out / 'runs' / f'{name}.jsonl', executor,
-                           f'{world}, n = {n}, {method}')
+    if wanted:
+        records.collect(run, wanted, options.out / 'runs' / f'{name}.jsonl', executor,
+                        f'{world}, n = {n}, {method}')
 
 
-def report(results: dict[tuple[str, int], dict[str, Record]], origin: dict[str, Any],
+def _read(folder: Path) -> list[Record]:
+    lines = [line for path in sorted(folder.glob('*.jsonl')) for line in records.read_lines(path)]
+    return [{**line['key'], **line['result'], 'code': line['code']} for line in lines]
+
+
+def summaries(runs: Sequence[Record]) -> Results:
+    """Condense all runs, in the order of worlds, dimensions and methods."""
+    groups: dict[tuple[str, int, str], list[Record]] = {}
+    for r in runs:
+        groups.setdefault((r['world'], r['n'], r['method']), []).append(r)
+    results: Results = {}
+    for n, world, method in product(sorted({r['n'] for r in runs}), WORLDS, METHODS):
+        group = groups.get((world, n, method))
+        if group:
+            results.setdefault((world, n), {})[method] = summary(
+                group, groups.get((world, n, ORACLE), []), groups.get((world, n, DEFAULT), []))
+    return results
+
+
+def report(results: Results, origin: dict[str, Any],
            out: Path) -> None:
     """Write and print the tables, write data and picture."""
     text = []
