@@ -151,6 +151,18 @@ def repair_wheels():
             file.write_text(fixed, errors='surrogateescape')
 
 
+def tool(name):
+    """Return the path of a build tool: ours, or the system's where pip found that one enough."""
+    path = os.pathsep.join([str(VENV / 'bin'), os.environ.get('PATH', '')])
+    found = shutil.which(name, path=path)
+    if found is None:
+        run([PYTHON, '-m', 'pip', 'install', '--ignore-installed', name],
+            f'{name} is missing and could not be installed. On Debian and Ubuntu:\n'
+            '  apt install cmake ninja-build', env=wheel_env())
+        found = shutil.which(name, path=path)
+    return found
+
+
 def build_package(sourced):
     """Generate and compile the interfaces, install everything into the virtual environment."""
     installed = site_packages() / 'pacsbo_ros'
@@ -158,10 +170,10 @@ def build_package(sourced):
         shutil.rmtree(str(installed))
     prefix = ';'.join(str(p) for p in [VENV, *sourced])
     env = dict(os.environ, **ros_environment(sourced))
-    cmake = VENV / 'bin' / 'cmake'
+    cmake, ninja = tool('cmake'), tool('ninja')
     advice = 'The messages could not be built.'
     run([cmake, '-S', ROOT, '-B', BUILD, '-G', 'Ninja',
-         '-DCMAKE_MAKE_PROGRAM={}'.format(VENV / 'bin' / 'ninja'),
+         f'-DCMAKE_MAKE_PROGRAM={ninja}',
          f'-DCMAKE_PREFIX_PATH={prefix}', f'-DCMAKE_INSTALL_PREFIX={VENV}',
          f'-DPython3_EXECUTABLE={PYTHON}', '-DPython3_FIND_VIRTUALENV=ONLY',
          '-DBUILD_TESTING=OFF', '-Wno-dev'], advice, env)
