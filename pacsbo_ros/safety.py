@@ -1,6 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-The safety monitor's judgement, free of ROS: is the motor allowed to move?
+Judge whether the motor may move: the safety monitor without ROS.
 
 A Watch is told what was seen and when (seconds of a steady clock) and answers with a Verdict.
 It starts disarmed, is armed by a person, and latches at the first check that fails.

@@ -50,8 +50,8 @@ SETTINGS = EpisodeSettings()
 LONGEST_TRACE = 2000  # samples of an episode that its result carries
 PARAMETERS = (
     Parameter('plant', 'simulated', 'What is driven.', choices=PLANTS),
-    Parameter('preset', 'calibrated', 'Which simulated plant; with plant qube, which model: qube3 or another '
-              'for Qube-Servo 2.', choices=PRESETS),
+    Parameter('preset', 'calibrated', 'Which simulated plant; with plant qube, which model: '
+              'qube3, or another for Qube-Servo 2.', choices=PRESETS),
     Parameter('speed', 1.0, 'Simulated time per real time; 1 is real time, 0 as fast as '
               'possible. Hardware needs 1.', 0.0, 1000.0),
     Parameter('start', SETTINGS.start.value, 'How the pendulum gets upright.',

@@ -41,7 +41,7 @@ class Closed(Exception):
 
 
 class PacsboOptimizer(Node):
-    """Wire a Tuning to the controller's action, the operator's services and the progress topics."""
+    """Wire a Tuning to the controller's action, the operator's services and the views."""
 
     def __init__(self, **options) -> None:
         """Check everything before the first message goes out, then start the run."""

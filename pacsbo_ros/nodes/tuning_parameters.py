@@ -30,8 +30,8 @@ PARAMETERS = (
               choices=('pacsbo', 'safeopt')),
     Parameter('known_norm', 2.0, 'B of every function, for safeopt only.', 1e-6, 1e6),
     Parameter('norm_bound', 'scale_free', 'Rule that bounds the norm.', choices=NORM_BOUNDS),
-    Parameter('predictor_checkpoint', 'default', 'Trained norm predictor: a file, default for the '
-              'shipped one, empty for none.'),
+    Parameter('predictor_checkpoint', 'default', 'Trained norm predictor: a file, default for '
+              'the shipped one, empty for none.'),
     Parameter('delta', 0.1, 'Probability that the guarantee of the whole run fails.',
               1e-6, 0.999999),
     Parameter('kernel', 'matern32', 'Kernel of the model.',

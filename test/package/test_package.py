@@ -85,8 +85,8 @@ def test_every_field_and_constant_says_what_it_means(path):
 
 
 def test_outcome_codes_of_message_and_library_agree():
-    constants = dict(re.findall(r'^uint8 (\w+)=(\d+)', (ROOT / 'msg/EpisodeResult.msg').read_text(),
-                                re.MULTILINE))
+    text = (ROOT / 'msg/EpisodeResult.msg').read_text()
+    constants = dict(re.findall(r'^uint8 (\w+)=(\d+)', text, re.MULTILINE))
     assert {name: int(value) for name, value in constants.items()} == {
         o.name: o.value for o in Outcome}
 
