@@ -16,6 +16,7 @@ The run fails if any band of any output fails at any time. With m outputs and D 
   norm, 'hoeffding', 'bernstein'       0.9·δ/(mD) · 6/(πt)²     one test t of one output, domain
   norm, 'scenario', 'cantelli'         0.9·δ/(mD)               one iteration, output, domain
   norm, 'mean'                         0                        certain, given its assumption
+  norm, 'none'                         0                        as often as the predictor is right
   norm given (SafeOpt)                 0                        certain, if the user is right
 
 The noise gets the smaller part because its share enters a logarithm, beside ln det(I + K/λ),

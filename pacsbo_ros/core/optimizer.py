@@ -266,8 +266,8 @@ class SafeOptimizer(ABC):
         B = np.array([e.B for e in self._norms]).reshape(self.settings.outputs, D)
         noise = [noise_term(gp, self.settings.noise_bound, self._split.noise)
                  for gp in self._gps]
-        self._noise = np.array([noise[g] for g in self._group_of])
-        self._B, self._beta = B, B + self._noise[:, None]
+        hidden = np.array([e.hidden for e in self._norms]).reshape(B.shape)
+        self._B, self._beta = B, hidden + np.array([noise[g] for g in self._group_of])[:, None]
         grown = np.zeros(B.shape, dtype=bool)
         if old:
             before = np.array([e.B for e in old]).reshape(B.shape)
@@ -280,7 +280,8 @@ class SafeOptimizer(ABC):
         self._low[broken], self._up[broken] = -np.inf, np.inf
         np.maximum(self._low, fresh.low, out=self._low)
         np.minimum(self._up, fresh.up, out=self._up)
-        self._band = Band(mu, sigma, fresh.beta, fresh.noise, self._low, self._up)
+        self._band = Band(
+            mu, sigma, fresh.beta, self._B, self._where, self._low, self._up)
         self._S = safe_set(self._band, self._h_min, self._starts)
 
     def _start(self) -> None:
@@ -342,7 +343,7 @@ class SafeOptimizer(ABC):
     def _make_band(self, mu: Array, sigma: Array, where: np.ndarray) -> Band:
         beta = self._beta.take(where, axis=1)
         reach = beta * sigma
-        return Band(mu, sigma, beta, self._noise, mu - reach, mu + reach)
+        return Band(mu, sigma, beta, self._B, where, mu - reach, mu + reach)
 
     def _sort_by_domain(self) -> None:
         """Find the innermost domain of every candidate; what is in the hull stays there."""

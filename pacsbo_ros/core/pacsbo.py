@@ -14,7 +14,7 @@ from pacsbo_ros.core.optimizer import Predictor, SafeOptimizer
 from pacsbo_ros.core.proposals import NormEstimate
 from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
 from pacsbo_ros.core.rules import make_bound
-from pacsbo_ros.core.settings import Settings
+from pacsbo_ros.core.settings import NO_BOUND, Settings
 
 
 class Pacsbo(SafeOptimizer):
@@ -26,6 +26,9 @@ class Pacsbo(SafeOptimizer):
         self, settings: Settings, seed: int = 0, predictor: Predictor | None = None,
     ) -> None:
         super().__init__(settings, seed)
+        if settings.norm_bound == NO_BOUND and predictor is None:
+            raise ValueError(
+                f'norm_bound is {NO_BOUND!r}; without a bound Pacsbo needs a predictor')
         self.predictor = predictor
         self._bounds: list[NormBound] = [
             make_bound(settings, self._split, kernel, self.seed) for kernel in self._kernels]
@@ -67,7 +70,7 @@ class Pacsbo(SafeOptimizer):
                     found[i, d] = NormEstimate(
                         i, d, max(b.B, word or 0.0), self.settings.norm_bound,
                         'predictor' if led else 'bound', float(norms[j]), r[d], word,
-                        b.centre, b.low, b.high, b.draws, b.delta)
+                        b.centre, b.low, b.high, b.draws, b.delta, b.shown)
         return self._nested(found)
 
     def _predict_norm(self, output: int, domain: str, norm: float, r: float) -> float | None:

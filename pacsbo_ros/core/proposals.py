@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+import math
 
 # Codes of NothingToPropose, a sentence each.
 SAFE_SET_EMPTY = 'safe_set_empty'  # no candidate besides the starts is known to be safe
@@ -52,6 +53,12 @@ class NormEstimate:
     high: float
     draws: int  # q, random functions used
     delta: float  # failure probability spent on this estimate
+    shown: float = 0.0  # the part of B that the samples prove, which no band needs
+
+    @property
+    def hidden(self) -> float:
+        """Give sqrt(B² - shown²), the norm that the samples leave open: β = hidden + noise."""
+        return math.sqrt(max(self.B ** 2 - self.shown ** 2, 0.0))
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from pacsbo_ros.core.norm_bounds import (
     Mean,
     NormBound,
     Scenario,
+    Shown,
 )
 from pacsbo_ros.core.scale_free import ScaleFree
-from pacsbo_ros.core.settings import Settings
+from pacsbo_ros.core.settings import NO_BOUND, Settings
 
 RULES: dict[str, type[NormBound]] = {
     'scale_free': ScaleFree,
@@ -23,6 +24,7 @@ RULES: dict[str, type[NormBound]] = {
     'mean': Mean,
     'hoeffding': Hoeffding,
     'bernstein': Bernstein,
+    NO_BOUND: Shown,
 }
 
 

@@ -36,14 +36,15 @@ class Band:
     mu: Array  # (m, G)
     sigma: Array  # (m, G)
     beta: Array  # (m, G)
-    noise: Array  # (m,) the part of beta that is not B
+    norms: Array  # (m, D) norm bounds on the domains
+    where: np.ndarray  # (G,) innermost domain of every point
     low: Array  # (m, G)
     up: Array  # (m, G)
 
     @property
     def B(self) -> Array:
         """Give the norm bound at every point, shape (m, G)."""
-        return self.beta - self.noise[:, None]
+        return self.norms.take(self.where, axis=1)
 
 
 def safe_set(band: Band, h_min: Array, starts: np.ndarray) -> np.ndarray:

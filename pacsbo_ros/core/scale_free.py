@@ -173,9 +173,9 @@ class ScaleFree(NormBound):
             if not 1 / RHO_STEP < wanted / self._rho[i] < RHO_STEP:
                 self._rho[i] = wanted
         return {
-            domain: [Bound(B, centre, low, high, survivors.living, 1.0 - survivors.kept)
-                     for (B, centre, low, high), survivors in zip(
-                         of_domain, self._survivors, strict=True)]
+            domain: [Bound(B, centre, low, high, survivors.living, 1.0 - survivors.kept, e)
+                     for (B, centre, low, high), survivors, e in zip(
+                         of_domain, self._survivors, np.sqrt(shown).tolist(), strict=True)]
             for domain, of_domain in zip(
                 evidence.masks, norms.transpose(2, 1, 0).tolist(), strict=True)}
 

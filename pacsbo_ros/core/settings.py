@@ -11,6 +11,7 @@ from pacsbo_ros.core.kernels import Kernel
 
 NORM_BOUNDS = ('scale_free', 'scenario', 'cantelli', 'mean', 'hoeffding', 'bernstein')
 DOMAINS = ('hull', 'enlarged', 'box')  # nested, innermost first
+NO_BOUND = 'none'  # the predictor alone decides, never below what the data show
 EXPANDERS = ('one_step', 'metric')
 
 
@@ -99,7 +100,8 @@ class Settings:
         _require(self, 'output_kernels',
                  all(k.dimension == self.dimension for k in self.output_kernels),
                  f'every kernel needs {self.dimension} length scales')
-        _require(self, 'norm_bound', self.norm_bound in NORM_BOUNDS, f'choose of {NORM_BOUNDS}')
+        bounds = (*NORM_BOUNDS, NO_BOUND)
+        _require(self, 'norm_bound', self.norm_bound in bounds, f'choose of {bounds}')
         _require(self, 'expander', self.expander in EXPANDERS, f'choose of {EXPANDERS}')
         _require(self, 'domains',
                  'box' in self.domains and list(self.domains) == [

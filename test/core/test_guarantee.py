@@ -12,7 +12,7 @@ from pacsbo_ros.experiments import guarantee
 @pytest.fixture(scope='module')
 def outcomes():
     methods = ('scale_free', 'SafeOpt, true norm', 'SafeOpt, B = 0.4')
-    return {m: guarantee.study(m, 1, 24, 15) for m in methods}
+    return {m: guarantee.study(m, guarantee.Plan(1, 15), 24) for m in methods}
 
 
 def test_default_bound_is_safe_and_explores(outcomes):
@@ -31,7 +31,7 @@ def test_true_norm_is_safe_and_a_guess_far_too_small_is_not(outcomes):
 
 
 def test_two_dimensions_run():
-    (outcome,) = guarantee.study('scale_free', 2, 1, 4)
+    (outcome,) = guarantee.study('scale_free', guarantee.Plan(2, 4), 1)
     assert outcome.samples == 7
     assert outcome.unsafe == 0
 

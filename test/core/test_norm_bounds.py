@@ -79,6 +79,16 @@ def test_a_predictor_that_gives_nan_is_refused():
         told(problem(), predictor=lambda history, s, domain: float('nan')).state()
 
 
+def test_without_a_bound_the_predictor_decides_alone_but_not_below_the_data():
+    settings = problem(norm_bound='none')
+    for e in told(settings, predictor=lambda history, s, domain: 5.0).state().norms:
+        assert (e.B, e.decided_by) == (5.0, 'predictor')
+    for e in told(settings, predictor=lambda history, s, domain: 1e-3).state().norms:
+        assert (e.B, e.decided_by) == (e.mean_norm, 'bound')
+    with pytest.raises(ValueError, match="norm_bound is 'none'"):
+        Pacsbo(settings)
+
+
 def test_scale_free_bound_scales_with_the_function():
     settings = problem(noise_bound=0.0)
     one = [e.B for e in told(settings).state().norms]

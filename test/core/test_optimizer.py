@@ -88,6 +88,23 @@ def test_no_point_twice_while_a_more_uncertain_one_is_allowed(seed, n):
         asked.append(p.point)
 
 
+@given(seed=st.integers(0, 10 ** 6), n=st.integers(1, 3),
+       caution=st.sampled_from([0.0, 0.3, 0.7, 1.0]))
+@settings(max_examples=15, deadline=None)
+def test_no_maximiser_is_both_more_uncertain_and_more_promising(seed, n, caution):
+    optimizer = make(n, caution=caution, lam=1e-4)
+    start, h = problem(optimizer, seed)
+    for p in loop(optimizer, h, start, 8):
+        band, S = optimizer._band, optimizer._S
+        sigma = optimizer._posteriors[0].sigma
+        chosen = np.flatnonzero((p.point == optimizer._X).all(axis=1))[-1]
+        best = max(band.low[0, S])
+        better = [i for i in np.flatnonzero(S) if band.up[0, i] >= best
+                  and np.max(band.up[:, i] - band.low[:, i]) > optimizer.settings.tolerance
+                  and sigma[i] > sigma[chosen] and band.up[0, i] > band.up[0, chosen]]
+        assert not better
+
+
 @given(seed=st.integers(0, 10 ** 6), n=st.integers(1, 4), rule=RULES)
 @settings(max_examples=10, deadline=None)
 def test_the_safe_start_stays_in_the_safe_set(seed, n, rule):
@@ -228,14 +245,21 @@ def test_nothing_uncertain_is_said_in_words():
 
 
 def test_a_norm_that_grew_is_said_in_words():
-    optimizer = make(1, tolerance=3.0, length_scales=0.1, noise_bound=1e-3)
-    optimizer.tell([0.5], [0.1, 0.1])
-    optimizer.state()
-    optimizer.tell([0.51], [40.0, -40.0])
-    said = optimizer.ask()
-    assert isinstance(said, NothingToPropose) or said.B[1] > 10
-    if isinstance(said, NothingToPropose):
-        assert said.code == NORM_GREW
+    # A tolerance that closes every band, and a predictor that is far too low at first.
+    codes = []
+    for later in (1.0, 1e4):
+        settings = make(1, kind='SafeOpt', tolerance=1e9).settings.replace(norm_bound='none')
+        optimizer = Pacsbo(settings, 0, lambda history, s, d, later=later: (
+            1.0 if len(history) == 1 else later))
+        optimizer.tell([0.5], [1.0, 1.0])
+        before = optimizer.state().safe_share['box']
+        optimizer.tell([0.5], [1.0, 1.0])
+        said = optimizer.ask()
+        codes.append(said.code)
+        shrunk = optimizer.state().safe_share['box'] < before
+        assert shrunk == (later > 1.0)
+    assert codes == [NOTHING_UNCERTAIN, NORM_GREW]
+    assert 'the norm estimate grew' in said.reason
 
 
 def test_no_start_and_an_unsafe_start_are_errors():
