@@ -3,8 +3,15 @@
 Confidence bands, and the one place where delta is split.
 
   symbol    meaning                                                     shape
-  beta      B + R/√λ · sqrt(ln det(I + K/λ) + 2 ln(1/δ_noise))          (domains, m)
+  beta      B_h + R/√λ · sqrt(ln det(I + K/λ) + 2 ln(1/δ_noise))        (m, domains)
+  B_h       sqrt(B² - e²), the norm that the samples leave open         (m, domains)
+  e²        h_Aᵀ(K + λI)⁻¹h_A, what they show; 0 where a bound has none (m,)
   R, lam    noise bound and the λ of the Gaussian process               scalars
+
+Why e² may be subtracted: with h = ⟨θ, φ⟩ and V = λI + ΦᵀΦ, the error without noise is
+λφᵀV⁻¹θ <= sqrt(λφᵀV⁻¹φ)·sqrt(λθᵀV⁻¹θ) = σ(x)·sqrt(‖h‖² - h_Aᵀ(K + λI)⁻¹h_A). The usual band
+drops the last term. 'scale_free' bounds the difference itself, so its band needs no more; the
+other bounds keep the usual band, β = B + noise.
 
 How delta is split
 ------------------

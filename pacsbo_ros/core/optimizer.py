@@ -6,7 +6,7 @@ The ask/tell interface and all that PACSBO and SafeOpt share.
   X         candidates                                                     (G, n)
   where     innermost domain of every candidate                            (G,)
   B         norm bound of every output on every domain                     (m, D)
-  beta      B + noise term                                                 (m, D)
+  beta      hidden part of B + noise term, see `confidence`                (m, D)
   low, up   band of every output, each point with its innermost domain's B (m, G)
 
 All samples lie in all three domains, so the domains share one posterior and differ in B alone.

@@ -20,7 +20,8 @@ lie close together and e² hardly grows. Hence
 
     B_D² = e² + tau_D · t²
 
-and u_D does not depend on the scale of h at all: no prior norm, only the assumption that the
+and the band needs sqrt(tau_D)·t alone, the part that the samples do not show (`confidence`).
+Here u_D does not depend on the scale of h at all: no prior norm, only the assumption that the
 shape of h is like the shapes in the library. A function rougher than the library has a larger
 t², hence a larger B.
 

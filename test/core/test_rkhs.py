@@ -159,6 +159,23 @@ def test_figure_2_norm_of_the_mean_rises_from_below_with_r():
         assert np.min(there) < published < np.max(there)
 
 
+@pytest.mark.parametrize('n', [1, 2, 3])
+def test_the_error_of_the_mean_stays_within_the_hidden_norm_and_can_come_close(n):
+    rng, worst = np.random.default_rng(n), 0.0
+    for _ in range(50):
+        kernel = Kernel('matern32', (rng.uniform(0.1, 0.5),) * n)
+        gp = GaussianProcess(kernel, 10 ** rng.uniform(-4, -1), 1)
+        h = random_function(kernel, rng.integers(1, 30), rng, norm=rng.uniform(1, 20))
+        for x in rng.random((rng.integers(1, 20), n)):
+            gp.add(x, h(x[None]))
+        X = np.vstack([rng.random((200, n)), h.centres])
+        mean, var = gp.posterior(X)
+        hidden = np.sqrt(h.norm ** 2 - gp.data_norms()[0] ** 2)
+        ratio = np.abs(h(X) - mean[0]) / (hidden * np.sqrt(var))
+        worst = max(worst, ratio.max())
+    assert 0.9 < worst < 1 + 1e-6
+
+
 def test_reciprocal_integral_counts_the_volume_of_the_domain():
     var = np.full(1000, 0.5)
     assert reciprocal_covariance_integral(var, np.ones(1000, bool)) == pytest.approx(2.0)
