@@ -28,7 +28,7 @@ from pacsbo_ros.experiments.worlds import NOISE, SIDE, World, make_world, points
 
 N = 2  # parameters
 SAMPLES = 30
-FUNCTIONS = {'pacsbo': 10, 'botorch': 10, 'literal': 1}
+FUNCTIONS = {'pacsbo': 40, 'botorch': 40, 'literal': 1}
 Ask = Callable[[list[Array], list[float]], Array]
 
 
