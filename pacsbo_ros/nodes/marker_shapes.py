@@ -195,7 +195,7 @@ class Shapes:
                 texts.append((f'{value:g}', (x + 2.5 * dx, y + 2.5 * dy, low)))
         middle = SIDE / 2
         texts += [(_label(plane.names[0]), (left + middle, front - 0.065, low)),
-                  (_label(plane.names[1]), (left - 0.075, front + middle, low)),
+                  (_label(plane.names[1]), (left - 0.1, front + 0.6 * SIDE, low)),
                   (f'guaranteed after {plane.iteration} episodes\nwhite: edge of the safe set',
                    (left + middle, back, ZERO + 1.75 * HEIGHT))]
         return [self._lines('axes', 0, Marker.LINE_LIST, 0.0015, grey, segments),

@@ -13,7 +13,7 @@ from pacsbo_ros.view.live import Told
 from pacsbo_ros.view.plane import GainPlane, label
 
 INK, FAINT, LINE = '#c9d4df', '#8796a5', '#2a3542'
-CELLS = 96  # per side of the map, whatever the size of the message
+CELLS = 64  # per side of the map, whatever the size of the message
 GAP = [None, None]  # ECharts interrupts a line here
 STAR = ('path://M0,-10 L2.6,-3.4 L9.5,-3.1 L4.1,1.3 L5.9,8.1 L0,4.2 L-5.9,8.1 L-4.1,1.3 '
         'L-9.5,-3.1 L-2.6,-3.4 Z')
@@ -79,9 +79,9 @@ def gain_plane(plane: GainPlane | None, candidate: Sequence[float] | None = None
         centre = (np.arange(CELLS) + 0.5) / CELLS
         x, y = (a + (b - a) * centre for a, b in zip(low, high, strict=True))
         grid = np.column_stack([np.tile(x, CELLS), np.repeat(y, CELLS)])
-        # Cells without any guarantee look like the background and need not be sent.
-        cells = [[i % CELLS, i // CELLS, round(float(m), 2)]
-                 for i, m in enumerate(plane.margin_at(grid)) if m > -palette.MARGIN_SPAN]
+        # Always all cells: ECharts leaves some out when their number changes.
+        margin = np.clip(plane.margin_at(grid), -palette.MARGIN_SPAN, palette.MARGIN_SPAN)
+        cells = [[i % CELLS, i // CELLS, round(float(m), 2)] for i, m in enumerate(margin)]
         for line in plane.boundary():
             layers['border'] += [*_round(line), GAP]
         for key, corners in (('hull', plane.hull), ('enlarged', plane.enlarged)):
@@ -100,8 +100,7 @@ def gain_plane(plane: GainPlane | None, candidate: Sequence[float] | None = None
             layers['now'] = [{'value': gains,
                               'name': f'tried now: ({gains[0]:.2f}, {gains[1]:.2f})'}]
     return _frame(
-        grid={'left': 56, 'right': 88, 'top': 34, 'bottom': 44, 'show': plane is not None,
-              'backgroundColor': palette.MARGIN_STOPS[0], 'borderWidth': 0},
+        grid={'left': 56, 'right': 88, 'top': 34, 'bottom': 44},
         legend=_legend(top=0, left=0, data=['safe set', 'hull', 'enlarged hull', 'safe', 'unsafe',
                                             'best', 'now']),
         xAxis=[hidden, axes[0]], yAxis=[hidden, axes[1]],
@@ -137,7 +136,9 @@ def _history(told: Mapping[int, Told], budget: int, y: dict[str, Any], value) ->
     return _frame(
         grid={'left': 48, 'right': 14, 'top': 30, 'bottom': 38}, legend=_legend(top=0, right=0),
         xAxis=_axis(name='episode', nameLocation='middle', nameGap=24, min=0, max=last + 1,
-                    splitLine={'show': False}, minInterval=1), yAxis=_axis(**y),
+                    splitLine={'show': False}, minInterval=1,
+                    axisLabel={'color': FAINT, 'fontSize': 11, 'showMaxLabel': False}),
+        yAxis=_axis(**y),
         series=[_scatter('safe', data[True], palette.SAFE),
                 _scatter('unsafe', data[False], palette.UNSAFE)])
 

@@ -261,7 +261,7 @@ class Page:
         o = s.optimizer
         if o is not None:
             self._run.text = f'run {o.run_id}'
-            self._count.text = f'episode {o.iteration} / {o.budget}'
+            self._count.text = f'episode {min(o.iteration, o.budget)} / {o.budget}'
             self._progress.value = min(1.0, o.iteration / max(1, o.budget))
             self._best.text = words.best_text(s)
             if len(o.best_gains):

@@ -39,7 +39,7 @@ def sentence(s: Snapshot, verdict: int) -> str:
     if verdict == STOPPED:
         after = ('The cause persists.' if s.safety.cause_persists
                  else 'Press Reset, then Arm, to go on.')
-        return f'{s.safety.reason}. The motor gets zero volts. {after}'
+        return f'{_sentence(s.safety.reason)} The motor gets zero volts. {after}'
     if s.optimizer is None:
         return 'No message of the optimiser has come yet.'
     c = s.candidate
@@ -50,7 +50,11 @@ def sentence(s: Snapshot, verdict: int) -> str:
         if len(c.lower) > 1:
             text += f' Guaranteed margin {min(c.lower[1:]):.2f}, 0 or more is safe.'
         return text
-    reason = s.optimizer.reason
+    return _sentence(s.optimizer.reason)
+
+
+def _sentence(reason: str) -> str:
+    """Return a reason as a sentence."""
     return reason[:1].upper() + reason[1:] + ('' if reason.endswith('.') else '.')
 
 
