@@ -36,7 +36,8 @@ PARAMETERS = (
               1e-6, 0.999999),
     Parameter('kernel', 'matern32', 'Kernel of the model.',
               choices=('matern32', 'matern52', 'rbf')),
-    Parameter('length_scales', [0.5, 0.2], 'Length scales, as shares of the box; one or one per gain.'),
+    Parameter('length_scales', [0.5, 0.2], 'Length scales, as shares of the box; one for all or '
+              'one per gain.'),
     Parameter('output_scale', 1.0, 'Prior variance of the scaled values.', 1e-6, 1e6),
     Parameter('noise_bound', 0.08, 'R: bound on the noise of the scaled values.', 0.0, 100.0),
     Parameter('lam', 0.02, 'λ: regularises the model and enters the confidence band.',
