@@ -92,7 +92,9 @@ def paper_pacsbo(toy: Toy, alpha_bar: float) -> Pacsbo:
 
 def our_pacsbo(toy: Toy) -> Pacsbo:
     """Make PACSBO with our defaults, which know no scale."""
-    return Pacsbo(settings_of(toy).replace(norm_bound='scale_free', caution=0.7))
+    defaults = Settings()
+    return Pacsbo(settings_of(toy).replace(norm_bound=defaults.norm_bound,
+                                           caution=defaults.caution))
 
 
 def unroll(optimizer: SafeOptimizer, toy: Toy, show: Callable[[SafeOptimizer, int], None],

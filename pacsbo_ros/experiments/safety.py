@@ -187,33 +187,33 @@ def table(cells: dict[str, Record], world: str) -> str:
 
 
 def draw(results: Results, path: Path) -> None:
-    """Draw violations against regret, a panel per world and dimension."""
-    worlds = list(dict.fromkeys(w for w, _ in results))
-    dimensions = sorted({n for _, n in results})
-    figure, panels = canvas.axes(len(dimensions), len(worlds), (2.7, 2.4), sharex=True,
-                                 sharey=True)
-    methods = list(dict.fromkeys(m for cells in results.values() for m in cells))
+    """Draw violations against regret, a panel per world and dimension that was run."""
+    columns = min(len(results), 3)
+    rows = -(-len(results) // columns)
+    figure, panels = canvas.axes(rows, columns, (3.0, 2.2), sharex=True, sharey=True)
+    methods = [m for m in METHODS if any(m in cells for cells in results.values())]
     from matplotlib import colormaps
     colours = {m: colormaps['tab20'](i % 20) for i, m in enumerate(methods)}
     marks = {m: 'o' if m.split()[0] in NORM_BOUNDS else 's' for m in methods}
-    for row, n in zip(panels, dimensions, strict=True):
-        for axis, world in zip(row, worlds, strict=True):
-            for method, c in results.get((world, n), {}).items():
-                low, high = records.share_interval(c['unsafe'], c['runs'])
-                axis.plot([c['left_mean']] * 2, [100 * low, 100 * high], color=colours[method],
-                          linewidth=1, alpha=0.6)
-                axis.plot(c['left_mean'], 100 * c['unsafe'] / c['runs'], marks[method],
-                          color=colours[method], markersize=9 if method == DEFAULT else 5)
-            axis.axhline(100 * DELTA, color='black', linestyle=':', linewidth=0.8)
-            axis.set_title(f'{world}, n = {n}')
+    for axis, ((world, n), cells) in zip(panels.flat, results.items(), strict=False):
+        for method, c in cells.items():
+            low, high = records.share_interval(c['unsafe'], c['runs'])
+            axis.plot([c['left_mean']] * 2, [100 * low, 100 * high], color=colours[method],
+                      linewidth=1, alpha=0.6)
+            axis.plot(c['left_mean'], 100 * c['unsafe'] / c['runs'], marks[method],
+                      color=colours[method], markersize=9 if method == DEFAULT else 5)
+        axis.axhline(100 * DELTA, color='black', linestyle=':', linewidth=0.8)
+        axis.set(title=f'{world}, n = {n}', ylim=(-4, 104), xlim=(-0.05, 1.05))
+    for axis in panels.flat[len(results):]:
+        axis.set_visible(False)
     for axis in panels[-1]:
         axis.set_xlabel(f'regret left at {SAMPLES} samples')
     for axis in panels[:, 0]:
-        axis.set(ylabel='runs with a violation [%]', ylim=(-4, 104), xlim=(-0.05, 1.05))
+        axis.set_ylabel('runs with a\nviolation [%]')
     for method in methods:
         panels[0, 0].plot([], [], marks[method], color=colours[method], label=method)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc='outside lower center',
-                  ncols=max(2, 3 * len(worlds) // 2))
+                  ncols=columns)
     canvas.write(figure, path.parent, path.name)
 
 
