@@ -70,7 +70,9 @@ class Pacsbo(SafeOptimizer):
                     found[i, d] = NormEstimate(
                         i, d, max(b.B, word or 0.0), self.settings.norm_bound,
                         'predictor' if led else 'bound', float(norms[j]), r[d], word,
-                        b.centre, b.low, b.high, b.draws, b.delta, b.shown)
+                        b.centre, b.low, b.high, b.draws, b.delta,
+                        # A word is about the whole norm, and noise may feign energy.
+                        0.0 if led else b.shown)
         return self._nested(found)
 
     def _predict_norm(self, output: int, domain: str, norm: float, r: float) -> float | None:
@@ -95,7 +97,8 @@ class Pacsbo(SafeOptimizer):
             for d in reversed(names):
                 estimate = found[i, d]
                 if row and row[-1].B < estimate.B:
-                    estimate = replace(estimate, B=row[-1].B, decided_by='outer domain')
+                    estimate = replace(estimate, B=row[-1].B, shown=row[-1].shown,
+                                       decided_by='outer domain')
                 row.append(estimate)
             result.extend(reversed(row))
         return result

@@ -43,6 +43,7 @@ def test_a_larger_word_of_the_predictor_decides(rule):
     settings = problem(norm_bound=rule)
     for e in told(settings, predictor=lambda history, s, domain: 1000.0).state().norms:
         assert (e.B, e.decided_by, e.predictor) == (1000.0, 'predictor', 1000.0)
+        assert e.hidden == 1000.0
     small = told(settings, predictor=lambda history, s, domain: 1e-3).state().norms
     for e in small:
         assert e.mean_norm < e.B
@@ -87,6 +88,15 @@ def test_without_a_bound_the_predictor_decides_alone_but_not_below_the_data():
         assert (e.B, e.decided_by) == (e.mean_norm, 'bound')
     with pytest.raises(ValueError, match="norm_bound is 'none'"):
         Pacsbo(settings)
+
+
+def test_only_the_scale_free_band_leaves_out_what_the_data_show():
+    for rule in NORM_BOUNDS:
+        optimizer = told(problem(norm_bound=rule))
+        (shown,) = optimizer._gps[0].data_norms()
+        for e in optimizer.state().norms:
+            whole = e.B if rule != 'scale_free' else np.sqrt(e.B ** 2 - shown ** 2)
+            assert e.hidden == pytest.approx(whole)
 
 
 def test_scale_free_bound_scales_with_the_function():
