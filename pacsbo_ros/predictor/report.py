@@ -49,7 +49,7 @@ SEED = 900_001  # of the fresh functions; no stage of a training uses it
 CANDIDATES = {1: 0, 2: 2500, 3: 2000, 4: 2000}  # 0: the optimiser's own choice
 OPTIMISER_ITSELF = (1,)  # dimensions in which it runs; elsewhere the batch that equals it
 SHOWN = (3, 6, 12, 20, 30)  # numbers of samples in the tables
-DRAWING = ('scenario', 'hoeffding', 'bernstein')  # bounds that draw, about 100 times slower
+SLOW = ('scenario', 'cantelli', 'hoeffding', 'bernstein')  # they draw, or need a matrix
 NORM_BINS = (0.5, 5.0, 15.0, 30.0)
 PREDICTOR, RAW, CLOSED, BOOSTING = (
     'predictor', 'network, uncalibrated', 'closed form, calibrated',
@@ -113,7 +113,7 @@ def bound_ratios(runs: Trajectories, plan: Plan, rule: str) -> Array:
     return ratios
 
 
-def study(made: Checkpoint, trainer: Trainer, functions: int, drawing: int,
+def study(made: Checkpoint, trainer: Trainer, functions: int, slow: int,
           make_executor: MakeExecutor) -> tuple[Trajectories, dict[str, Array]]:
     """Run the loop on fresh functions; give the runs and the ratios of all estimators."""
     n, recipe, eta = made.dimension, trainer.recipe, made.predictor
@@ -131,7 +131,7 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, drawing: int,
     found[BOOSTING] = calibrated_ratios(boosting(trainer, eta.window), held_out, runs, coverage)
     with make_executor() as executor:
         for rule in NORM_BOUNDS:
-            count = min(drawing if rule in DRAWING else functions, functions)
+            count = min(slow if rule in SLOW else functions, functions)
             singles = [runs.take(slice(i, i + 1)) for i in range(count)]
             results = executor.map(partial(bound_ratios, plan=plan, rule=rule), singles)
             ratios = np.concatenate(list(tqdm(
@@ -235,8 +235,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--work', type=Path, default=Path('build/predictor'),
                         help='work folder of the training')
     parser.add_argument('--functions', type=int, default=1000)
-    parser.add_argument('--drawing', type=int, default=100,
-                        help='functions for the bounds that draw')
+    parser.add_argument('--slow', type=int, default=60,
+                        help='functions for the slow bounds')
     parser.add_argument('--out', type=Path, default=Path('docs/predictor'))
     parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
     parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
@@ -247,7 +247,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made = load_checkpoint(options.checkpoints / checkpoint_name(options.kernel, n))
         choices = Choices(**{k: made.training[k] for k in Choices.__dataclass_fields__})
         trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
-        runs, found = study(made, trainer, options.functions, options.drawing, make_executor)
+        runs, found = study(made, trainer, options.functions, options.slow, make_executor)
         report = {'checkpoint': made.predictor.hash, **summary(runs, found)}
         (options.out / f'n{n}.json').write_text(json.dumps(report, indent=1) + '\n')
         (options.out / f'n{n}.md').write_text(tables(report))
