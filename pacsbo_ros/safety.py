@@ -77,7 +77,7 @@ class SafetyLimits:
     operator_age: float | None = None  # s, operator's newest heartbeat; None: none is needed
     gains_lower: tuple[float, ...] = (-10.0, 0.0, -5.0, 0.0)  # V/rad, V s/rad
     gains_upper: tuple[float, ...] = (0.0, 100.0, 0.0, 10.0)
-    candidate_grace: float = 0.25  # s for a candidate to arrive after its episode began
+    candidate_grace: float = 0.5  # s for a candidate to arrive after its episode began
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -224,8 +224,8 @@ class Watch:
         waited = now - running.since
         if waited > self.limits.candidate_grace:
             yield Failure('candidate', waited, self.limits.candidate_grace,
-                          f'the gains in force {self._gains} are not those proposed for '
-                          f'iteration {running.iteration} of run {running.run_id}')
+                          f'gains {[float(g) for g in self._gains]} are in force, not those '
+                          f'proposed for iteration {running.iteration} of run {running.run_id}')
 
     def check(self, now: float) -> Verdict:
         """Judge what was seen so far; latch the first failure while armed."""

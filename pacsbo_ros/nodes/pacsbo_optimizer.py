@@ -160,11 +160,18 @@ class PacsboOptimizer(Node):
 
     def _ready(self) -> bool:
         return (steady_now() - self._controller_seen < 0.5 and self._client.server_is_ready()
-                and self._controller.state == ControllerState.READY)
+                and self._controller.state == ControllerState.READY and self._monitor_listens())
+
+    def _monitor_listens(self) -> bool:
+        """Tell whether the monitor gets the candidates, which it compares with the gains."""
+        listeners = self.get_subscriptions_info_by_topic(self._candidates.topic_name)
+        return any(listener.node_name == 'safety_monitor' for listener in listeners)
 
     def _controller_note(self) -> str:
         if self._controller is None or steady_now() - self._controller_seen > 0.5:
             return 'it is silent'
+        if not self._monitor_listens():
+            return 'the safety monitor does not listen to candidates yet'
         return self._controller.note or 'it is busy'
 
     def _run_episode(self, trial: Trial) -> EpisodeResult | None:
