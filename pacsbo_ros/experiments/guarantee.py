@@ -55,7 +55,8 @@ RESOLUTION = 0.99  # the true local norm is known to about 1 %: it rests on DENS
 DEFAULT = 'scale_free'
 METHODS = (DEFAULT, 'mean', 'cantelli', 'scenario', 'hoeffding', 'bernstein',
            'SafeOpt, true norm', 'SafeOpt, B = 10', 'SafeOpt, B = 0.4')
-STARTS = {'middle': (0.4, 0.5), 'safe': (0.3, 1.0)}  # quantiles between which the starts lie
+# Quantiles between which the starts lie; with 'any' everything counts as safe.
+STARTS = {'middle': (0.4, 0.5), 'safe': (0.3, 1.0), 'any': (0.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def make_problem(n: int, index: int, centres: int = TRUTH_CENTRES,
     H = h(X)
     low, high = np.quantile(H, STARTS[starts])
     chosen = rng.choice(np.flatnonzero((low <= H) & (high >= H)), size=3, replace=False)
-    return Problem(h, norm, float(np.quantile(H, 0.3)), X[chosen], float(H.max()))
+    threshold = float(np.quantile(H, min(0.3, STARTS[starts][0])))
+    return Problem(h, norm, threshold, X[chosen], float(H.max()))
 
 
 def grid(n: int) -> Array:
@@ -249,7 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument('--centres', type=int, default=TRUTH_CENTRES,
                         help='centres of the true functions (the library always has its own)')
     parser.add_argument('--starts', default='middle', choices=STARTS,
-                        help='starts near the median of h, or anywhere where it is safe')
+                        help='starts near the median of h, where it is safe, or anywhere')
     parser.add_argument('--blind', action='store_true',
                         help='sample at random: shows the norm bound without the loop around it')
     parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
