@@ -43,13 +43,12 @@ from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.optimizer import Predictor
 from pacsbo_ros.core.rkhs import JITTER
-from pacsbo_ros.core.settings import DOMAINS
+from pacsbo_ros.core.settings import DOMAINS, NO_BOUND
 
 NORMS = (0.5, 30.0)
 SAFE_QUANTILE = 0.3  # h is safe above this quantile of its values, as in the paper
 REFERENCE = 64  # points of each sub-domain, besides the samples, that its norm is evaluated on
 LOOK = 512  # points of the box from which threshold and starts are taken
-NEGLIGIBLE = 1e-9  # coefficient bound that reduces the bound 'mean' to ‖μ_A‖
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ class Plan:
     length_scale: float | None = None
     lam: float | None = None
     starts: int = 3  # number of safe starts
-    norm_bound: str = ''  # '' lets the predictor decide alone
+    norm_bound: str = NO_BOUND  # the predictor decides alone
 
 
 @dataclass(frozen=True)
@@ -147,12 +146,10 @@ def make_problem(plan: Plan, index: int) -> Problem:
     H = h(X)
     threshold = float(np.quantile(H, SAFE_QUANTILE))
     starts = X[rng.choice(np.flatnonzero(threshold <= H), size=plan.starts, replace=False)]
-    bound: dict[str, Any] = {'norm_bound': plan.norm_bound} if plan.norm_bound else {
-        'norm_bound': 'mean', 'coefficient_bound': NEGLIGIBLE}
     settings = Settings(
         dimension=n, constraints=0, reward_threshold=threshold, kernel=family.kernel,
         length_scales=kernel.length_scales, lam=lam, noise_bound=family.noise,
-        candidates=plan.candidates, window=plan.samples, **bound)
+        candidates=plan.candidates, window=plan.samples, norm_bound=plan.norm_bound)
     return Problem(h, norm, threshold, settings, starts)
 
 

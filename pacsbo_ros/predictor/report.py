@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from pacsbo_ros.core import Pacsbo
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.settings import DOMAINS, NORM_BOUNDS, Settings
+from pacsbo_ros.core.settings import DOMAINS, NO_BOUND, NORM_BOUNDS, Settings
 from pacsbo_ros.predictor.calibration import conformal_quantile
 from pacsbo_ros.predictor.checkpoint import SHIPPED, Checkpoint, checkpoint_name, load_checkpoint
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories, make_problem
@@ -103,7 +103,7 @@ def bound_ratios(runs: Trajectories, plan: Plan, rule: str) -> Array:
     S = runs.count.shape[1]
     ratios = np.full((1, S, 3), np.nan)
     settings = make_problem(plan, int(runs.index[0])).settings.replace(
-        norm_bound=rule, coefficient_bound=1.0)
+        norm_bound=rule)
     optimizer = Pacsbo(settings, seed=int(runs.index[0]) % 16)
     for N in range(1, int(runs.count[0].max()) + 1):
         optimizer.tell(runs.points[0, N - 1], [runs.values[0, N - 1]])
@@ -164,7 +164,7 @@ def elsewhere(made: Checkpoint, trainer: Trainer, functions: int,
                     **changes)
         # The batch knows no bound; with one, the optimiser itself has to run.
         runs = trajectories(plan, 0, functions, make_executor, trainer.store, made.predictor,
-                            bool(plan.norm_bound), name)
+                            plan.norm_bound != NO_BOUND, name)
         ratios = estimate_ratios(made.predictor, runs)
         cells = [[_cell(ratios[:, step, d]) for d in range(3)] for step in range(ratios.shape[1])]
         least = ' / '.join(f'{min(row[d]["coverage"] for row in cells):.3f}' for d in range(3))
@@ -182,6 +182,9 @@ def summary(runs: Trajectories, found: dict[str, Array]) -> dict[str, Any]:
     for name, ratios in found.items():
         report['methods'][name] = {
             str(N): [_cell(ratios[:, N - first, d]) for d in range(3)] for N in SHOWN}
+    report['at_90'] = {
+        name: {str(N): [round(_over_at_90(found[name][:, N - first, d]), 4) for d in range(3)]
+               for N in SHOWN} for name in (PREDICTOR, CLOSED, BOOSTING)}
     eta = found[PREDICTOR][:, :int(runs.steps.max())]
     report['every_n'] = [[_cell(eta[:, step, d]) for d in range(3)]
                          for step in range(eta.shape[1])]
@@ -200,6 +203,12 @@ def _cell(ratios: Array) -> dict[str, float]:
             'over': round(float(np.median(valid)), 4)}
 
 
+def _over_at_90(ratios: Array) -> float:
+    """Give the median over-estimate after scaling to a coverage of exactly 0.9, to compare."""
+    valid = ratios[~np.isnan(ratios)]
+    return float(np.median(valid) / np.quantile(valid, 0.1)) if len(valid) else float('nan')
+
+
 def tables(report: dict[str, Any]) -> str:
     """Write the summary as Markdown."""
     lines = [f'{report["functions"]} fresh functions; runs with an unsafe evaluation: '
@@ -211,6 +220,13 @@ def tables(report: dict[str, Any]) -> str:
         cells = [f'{_join(row[str(N)], "coverage", 3)}; ×{_join(row[str(N)], "over", 2)}'
                  for N in SHOWN]
         lines.append(f'| {name} | {row[str(SHOWN[0])][0]["count"]} | ' + ' | '.join(cells) + ' |')
+    lines += ['', 'Each scaled to a coverage of exactly 0.9, to compare like with like: median '
+              'over-estimates.', '',
+              '| estimator | ' + ' | '.join(f'N = {N}' for N in SHOWN) + ' |',
+              '|---|' + '---|' * len(SHOWN)]
+    lines += [f'| {name} | ' + ' | '.join(
+        ' / '.join(f'{x:.2f}' for x in row[str(N)]) for N in SHOWN) + ' |'
+        for name, row in report['at_90'].items()]
     least = [min(row[d]['coverage'] for row in report['every_n']) for d in range(3)]
     lines += ['', 'Least coverage of the predictor over every N: ' + ', '.join(
         f'{name} {value:.3f}' for name, value in zip(DOMAINS, least, strict=True)) + '.', '',
