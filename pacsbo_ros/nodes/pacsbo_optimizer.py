@@ -111,6 +111,8 @@ class PacsboOptimizer(Node):
         except Closed:
             return
         except Exception as error:
+            if not self.context.ok():
+                return  # shut down under the worker's hands: what was told is in the journal
             self._say(OptimizerState.FAILED, f'{type(error).__name__}: {error}')
             log.fatal(f'the run ended: {error}')
         if not self._p.stay:
