@@ -1,2 +1,0 @@
-# Copyright the pacsbo_ros developers. Apache-2.0.
-"""The shipped predictors, as package data."""
