@@ -72,8 +72,8 @@ class SafetyLimits:
     theta: float = math.radians(120)  # rad, arm from centre, while an episode runs
     speed: float = 80.0  # rad/s, either joint, while an episode runs
     voltage: float = 18.5  # V, what the controller says it sends
-    state_age: float = 0.25  # s, newest joint state
-    heartbeat_age: float = 0.25  # s, controller's newest heartbeat
+    state_age: float = 0.5  # s, newest joint state
+    heartbeat_age: float = 0.5  # s, controller's newest heartbeat
     operator_age: float | None = None  # s, operator's newest heartbeat; None: none is needed
     gains_lower: tuple[float, ...] = (-10.0, 0.0, -5.0, 0.0)  # V/rad, V s/rad
     gains_upper: tuple[float, ...] = (0.0, 100.0, 0.0, 10.0)

