@@ -98,7 +98,8 @@ def start(folder, *words):
     file.write_text(yaml.safe_dump(parameters))
     return subprocess.Popen(
         [sys.executable, '-m', 'pacsbo_ros.nodes.run', 'speed:=max', f'params_file:={file}',
-         f'run_dir:={folder / "run"}', *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+         f'run_dir:={folder / "run"}', *words], cwd=folder, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
         env=dict(os.environ))
 
 
