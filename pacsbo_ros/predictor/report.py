@@ -113,7 +113,7 @@ def bound_ratios(runs: Trajectories, plan: Plan, rule: str) -> Array:
     return ratios
 
 
-def study(made: Checkpoint, trainer: Trainer, functions: int, slow: int,
+def study(made: Checkpoint, trainer: Trainer, functions: int, bounds: dict[str, int],
           make_executor: MakeExecutor) -> tuple[Trajectories, dict[str, Array]]:
     """Run the loop on fresh functions; give the runs and the ratios of all estimators."""
     n, recipe, eta = made.dimension, trainer.recipe, made.predictor
@@ -130,8 +130,8 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, slow: int,
     found[CLOSED] = calibrated_ratios(closed_form, held_out, runs, coverage)
     found[BOOSTING] = calibrated_ratios(boosting(trainer, eta.window), held_out, runs, coverage)
     with make_executor() as executor:
-        for rule in NORM_BOUNDS:
-            count = min(slow if rule in SLOW else functions, functions)
+        for rule, most_functions in bounds.items():
+            count = min(most_functions, functions)
             singles = [runs.take(slice(i, i + 1)) for i in range(count)]
             results = executor.map(partial(bound_ratios, plan=plan, rule=rule), singles)
             ratios = np.concatenate(list(tqdm(
@@ -251,8 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--work', type=Path, default=Path('build/predictor'),
                         help='work folder of the training')
     parser.add_argument('--functions', type=int, default=1000)
-    parser.add_argument('--slow', type=int, default=60,
-                        help='functions for the slow bounds')
+    parser.add_argument('--bounds', type=int, default=200, help='functions for the norm bounds')
+    parser.add_argument('--slow', type=int, default=40, help='functions for the slow bounds')
     parser.add_argument('--out', type=Path, default=Path('docs/predictor'))
     parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
     parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
@@ -263,7 +263,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made = load_checkpoint(options.checkpoints / checkpoint_name(options.kernel, n))
         choices = Choices(**{k: made.training[k] for k in Choices.__dataclass_fields__})
         trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
-        runs, found = study(made, trainer, options.functions, options.slow, make_executor)
+        runs, found = study(made, trainer, options.functions,
+                            {rule: options.slow if rule in SLOW else options.bounds
+                             for rule in NORM_BOUNDS}, make_executor)
         report = {'checkpoint': made.predictor.hash, **summary(runs, found)}
         (options.out / f'n{n}.json').write_text(json.dumps(report, indent=1) + '\n')
         (options.out / f'n{n}.md').write_text(tables(report))
