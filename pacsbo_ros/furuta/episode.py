@@ -149,6 +149,8 @@ class Episode:
     def __init__(self, gains: Gains, limits: Limits | None = None,
                  settings: EpisodeSettings | None = None, seed: int | None = None) -> None:
         """Prepare; the seed is only carried into the result."""
+        if not isinstance(gains, Gains):
+            raise ValueError(f'gains are {gains!r}; make them with Gains(k_theta, k_alpha, ...)')
         self.gains = gains
         self.limits = limits or Limits()
         self.settings = settings or EpisodeSettings()

@@ -45,6 +45,9 @@ class Plant:
     substeps: int = 5  # Runge-Kutta steps per sample
 
     def __post_init__(self) -> None:
+        for name in ('encoder_counts', 'delay', 'substeps'):
+            if not isinstance(getattr(self, name), int | None):
+                raise ValueError(f'{name} is {getattr(self, name)}; use a whole number')
         if self.encoder_counts is not None and self.encoder_counts < 1:
             raise ValueError(f'encoder_counts is {self.encoder_counts}; use 1 or more, or None')
         if self.velocity_filter is not None and not 0 < self.velocity_filter < math.inf:

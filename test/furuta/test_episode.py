@@ -23,7 +23,7 @@ from pacsbo_ros.furuta.episode import (
 )
 from pacsbo_ros.furuta.gains import PAPER_GAINS, Gains
 from pacsbo_ros.furuta.outcome import Outcome
-from pacsbo_ros.furuta.plant import NO_STATE, SAMPLE_PERIOD, Measurement
+from pacsbo_ros.furuta.plant import NO_STATE, SAMPLE_PERIOD, Measurement, Plant
 from pacsbo_ros.furuta.presets import CALIBRATED, PRESETS
 from pacsbo_ros.furuta.reward import PaperReward, QuadraticReward
 from pacsbo_ros.furuta.scaling import Scaling, wrap
@@ -361,3 +361,16 @@ def test_a_delay_longer_than_the_episode_is_refused():
 def test_every_outcome_has_a_sentence_and_its_planned_number():
     assert [outcome.value for outcome in Outcome] == list(range(10))
     assert len({outcome.sentence for outcome in Outcome}) == 10
+
+
+@pytest.mark.parametrize('gains', [[-2.5, 23.0], (float('nan'), 1.0), None])
+def test_gains_that_are_no_gains_are_refused_with_advice(gains):
+    with pytest.raises(ValueError, match=r'make them with Gains'):
+        Episode(gains)
+
+
+@pytest.mark.parametrize('plant', [{'delay': 1.5}, {'delay': math.nan}, {'substeps': 5.5},
+                                   {'encoder_counts': math.nan}])
+def test_counts_of_a_plant_must_be_whole_numbers(plant):
+    with pytest.raises(ValueError, match='whole number'):
+        Plant(**plant)
