@@ -208,6 +208,10 @@ def write_wrapper(sourced):
               '# Robots on this machine only, unless the user says otherwise.',
               ': "${ROS_AUTOMATIC_DISCOVERY_RANGE:=LOCALHOST}"',
               'export ROS_AUTOMATIC_DISCOVERY_RANGE',
+              '# One thread per process for linear algebra: small matrices gain nothing from more,',
+              '# the control loop needs the cores, and results are the same to the last bit.',
+              ': "${OMP_NUM_THREADS:=1}"',
+              'export OMP_NUM_THREADS',
               '[ $# -gt 0 ] || set -- "${SHELL:-/bin/sh}"',
               'exec "$@"', '']
     wrapper = VENV / 'bin' / 'with-ros'
