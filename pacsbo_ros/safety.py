@@ -142,6 +142,7 @@ class Watch:
         self._gains: tuple[float, ...] = ()
         self._running: Running | None = None
         self._upright = False
+        self._upright_changed = -math.inf  # stamp of the heartbeat that said so
         self._candidate: tuple[str, int, dict[int, float]] = ('', 0, {})
         self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed since start-up')
 
@@ -154,6 +155,8 @@ class Watch:
             return
         alpha = wrap(alpha)
         self.theta, self.alpha = theta, alpha
+        if stamp < self._upright_changed:
+            alpha = 0.0  # of the phase before: the heartbeat was quicker
         for name, value in (('alpha', alpha), ('theta', theta),
                             ('speed', max(abs(theta_dot), abs(alpha_dot)))):
             self._peak[name] = max(self._peak[name], abs(value))
@@ -166,8 +169,8 @@ class Watch:
             return
         self._voltage = voltage
         self._gains = tuple(gains)
-        self._upright = upright
-        if not upright:
+        if upright != self._upright:
+            self._upright, self._upright_changed = upright, stamp
             self._peak['alpha'] = 0.0
         if not running:
             self._running = None

@@ -170,11 +170,13 @@ def test_two_namespaced_graphs_tune_two_pendulums_without_crosstalk(graph, anoth
         one.start_monitor()
         one.start_controller()
         one.wait_until_ready()
-        runs[one] = one.start_optimizer(iterations=6, seed=number,
+        runs[one] = one.start_optimizer(iterations=4, seed=number,
                                         run_dir=str(one.folder / f'run{number}'))
     for number, (one, optimizer) in enumerate(runs.items()):
         assert optimizer.wait() == 0, optimizer.output
         told = one.client.messages['told_result']
         assert {m.run_id for m in told} == {f'run{number}'}
-        assert [tuple(m.gains) for m in told] == gains(one.folder / f'run{number}')
+        # The observer may have found the optimiser only after its first episodes.
+        journal = gains(one.folder / f'run{number}')
+        assert [tuple(m.gains) for m in told] == journal[-len(told):]
     assert gains(graph.folder / 'run0') != gains(another.folder / 'run1')

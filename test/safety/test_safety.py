@@ -71,6 +71,23 @@ def test_the_angle_is_not_judged_while_the_pendulum_is_swung_up_but_the_arm_is()
     assert plant.beat(theta=2.5, running=True, upright=False).cause == 'theta'
 
 
+def test_a_hanging_pendulum_seen_before_the_hand_over_is_no_fall_whatever_comes_first():
+    for overtaken in (False, True):
+        plant = Plant().armed()
+        watch, now = plant.watch, plant.now
+        watch.see_heartbeat(now + 0.01, now + 0.01, 10, 0.0, GAINS, True, False, '', 0)
+        late = (now + 0.02, now + 0.012, 0.0, math.pi, 0.0, 0.0)
+        hand_over = (now + 0.02, now + 0.015, 11, 0.0, GAINS, True, True, '', 0)
+        if overtaken:
+            watch.see_heartbeat(*hand_over)
+        watch.see_joints(*late)
+        if not overtaken:
+            watch.see_heartbeat(*hand_over)
+        assert watch.check(now + 0.02).ok
+        watch.see_joints(now + 0.025, now + 0.02, 0.0, math.pi, 0.0, 0.0)
+        assert watch.check(now + 0.03).cause == 'alpha'
+
+
 @pytest.mark.parametrize(('silent', 'cause'), [
     ({'joints': False}, 'state_age'), ({'heartbeat': False}, 'heartbeat_age')])
 def test_silence_stops_and_reset_is_refused_until_it_ends(silent, cause):
