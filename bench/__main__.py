@@ -12,7 +12,7 @@ import operator
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 HERE = Path(__file__).resolve().parent
 OPERATORS = {'>=': operator.ge, '<=': operator.le}
@@ -40,7 +40,7 @@ def main() -> int:
 
     console = Console()
     results = {}
-    table = Table('name', 'value', 'unit', 'goal', 'met')
+    table = Table(Column('name', no_wrap=True), 'value', 'unit', 'goal', 'met')
     for area in arguments.areas or areas:
         with console.status(f'measuring {area}'):
             for name, value, unit, goal in importlib.import_module(f'bench.bench_{area}').run():
