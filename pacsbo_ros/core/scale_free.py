@@ -53,6 +53,7 @@ RESIDUAL_JITTER = 1e-8  # relative to k(x, x): keeps close reference points apar
 FIRST_SCALE = 3.0  # norm over e before the first round; only the small noise term uses it
 RHO_STEP = 1.5  # rho stays while the wanted one is within this factor: a new one costs N rows
 RHO_LEAST = 1e-9
+PILOTS = 255  # library functions whose median makes domains comparable; all would take longer
 
 
 class Survivors:
@@ -158,8 +159,8 @@ class ScaleFree(NormBound):
         scales = {rho: self._scale(rho) for rho in set(self._rho)}
         self._scales = scales
         u = hidden / np.array([scales[rho].square for rho in self._rho])[:, None]  # (m, D, q)
-        half = u.shape[2] // 2
-        middle = np.maximum(np.partition(u, half)[:, :, half], 1e-12)
+        half = min(PILOTS, self.library.size) // 2
+        middle = np.maximum(np.partition(u[:, :, :PILOTS], half)[:, :, half], 1e-12)
         score = (u / middle[:, :, None]).max(axis=1)
         alive = np.array([survivors.cull(score[i], self.split.norm)
                           for i, survivors in enumerate(self._survivors)])
