@@ -216,6 +216,11 @@ class SafeOptimizer(ABC):
         band = self.predict(points)
         return np.all(band.low >= self._h_min[:, None], axis=0)
 
+    @property
+    def hull(self) -> Hull | None:
+        """Give the hull of the samples, the same object as long as it does not change."""
+        return self._hull
+
     def hull_vertices(self, enlarged: bool = False) -> Array:
         """Give the corners of the hull of the samples or of the enlarged hull, shape (C, n)."""
         if self._hull is None:

@@ -2,16 +2,12 @@
 """What PACSBO is compared with, behind the same ask/tell interface."""
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from pacsbo_ros.core import MAXIMISER, NormEstimate, Proposal, SafeOpt, SafeOptimizer, Settings
-from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.rkhs import local_norm
+from pacsbo_ros.experiments.local_norms import LocalNorms
 
 CONSTANT_BETA = 2.0  # of SafeOpt as its users run it
-DENSE = 160  # points on which a true local norm is evaluated
 
 
 def constant_beta(settings: Settings) -> Settings:
@@ -44,24 +40,11 @@ class Oracle(SafeOptimizer):
 
     kind = 'Oracle'
 
-    def __init__(self, settings: Settings, h: Callable[[Array], Array], norm: float,
-                 seed: int = 0) -> None:
+    def __init__(self, settings: Settings, truth: LocalNorms, seed: int = 0) -> None:
         super().__init__(settings, seed)
-        self._h, self._norm = h, norm
+        self._truth = truth
 
     def _norm_estimates(self) -> list[NormEstimate]:
-        found = []
-        for j, domain in enumerate(self.settings.domains):
-            B = self._norm if domain == 'box' else true_norm(
-                self, self._h, self._norm, self._X[self._where <= j])
-            found.append(NormEstimate(0, domain, B, 'given', 'given', 0.0, 0.0, None, B, B, B,
-                                      0, 0.0))
-        return found
-
-
-def true_norm(optimizer: SafeOptimizer, h: Callable[[Array], Array], norm: float,
-              inside: Array) -> float:
-    """Give the norm of h on a domain, from its samples and a part of the points inside it."""
-    step = max(1, -(-len(inside) // DENSE))
-    U = np.unique(np.vstack([optimizer.samples[0], inside[::step]]), axis=0)
-    return min(local_norm(optimizer.settings.kernels()[0], U, h(U)), norm)
+        norms = self._truth.on(self.hull)
+        return [NormEstimate(0, d, norms[d], 'given', 'given', 0.0, 0.0, None, norms[d],
+                             norms[d], norms[d], 0, 0.0) for d in self.settings.domains]

@@ -40,9 +40,8 @@ from pacsbo_ros.core import (
     Settings,
     random_function,
 )
-from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.rkhs import local_norm
+from pacsbo_ros.experiments.local_norms import RESOLUTION, LocalNorms
 
 LENGTH_SCALE = {1: 0.1, 2: 0.3}
 SIDE = {1: 1000, 2: 50}
@@ -50,8 +49,6 @@ TRUTH_CENTRES = 100
 NOISE = 0.01  # standard deviation, which is the noise bound R of Gaussian noise
 FIRST = 2000  # number of the first problem: those below are for choosing, not for judging
 LIBRARIES = 16  # different seeds of the optimiser, so that not one library decides all runs
-DENSE = 160  # points on which the true local norm is evaluated
-RESOLUTION = 0.99  # the true local norm is known to about 1 %: it rests on DENSE points
 DEFAULT = 'scale_free'
 METHODS = (DEFAULT, 'mean', 'cantelli', 'scenario', 'hoeffding', 'bernstein',
            'SafeOpt, true norm', 'SafeOpt, B = 10', 'SafeOpt, B = 0.4')
@@ -135,7 +132,7 @@ def run(index: int, method: str, plan: Plan, changes: dict[str, Any] | None = No
     problem = make_problem(n, index, plan.centres, plan.starts)
     rng = np.random.default_rng([index, n, 7])
     optimizer = make_optimizer(method, n, problem, index % LIBRARIES, changes or {})
-    truth = LocalNorms(problem, optimizer)
+    truth = LocalNorms(problem.h, problem.norm, problem.h.kernel, grid(n))
     best = -np.inf
     for x in problem.starts:
         value = float(problem.h(x[None])[0])
@@ -146,8 +143,10 @@ def run(index: int, method: str, plan: Plan, changes: dict[str, Any] | None = No
     below = dict.fromkeys(optimizer.settings.domains, False)
     for _ in range(plan.samples):
         proposal = optimizer.ask()
-        for domain, ratio in truth.ratios().items():
-            below[domain] |= ratio < RESOLUTION
+        true = truth.on(optimizer.hull)
+        for estimate in optimizer.state().norms:
+            ratio = estimate.B / true[estimate.domain]
+            below[estimate.domain] |= ratio < RESOLUTION
             worst = min(worst, ratio)
         if isinstance(proposal, NothingToPropose):
             stuck = proposal.code
@@ -160,34 +159,6 @@ def run(index: int, method: str, plan: Plan, changes: dict[str, Any] | None = No
     left = (problem.best - best) / max(problem.best - start, 1e-12)
     return Outcome(method, index, problem.norm, unsafe, max(left, 0.0),
                    optimizer.state().samples, below, float(worst), stuck)
-
-
-class LocalNorms:
-    """Know the true norm of h on the domains of an optimiser, on a dense part of each."""
-
-    def __init__(self, problem: Problem, optimizer: SafeOptimizer) -> None:
-        self.problem, self.optimizer = problem, optimizer
-        self.hull: Hull | None = None
-        self.norms = {'box': problem.norm}
-
-    def ratios(self) -> dict[str, float]:
-        """Give B divided by the true norm on each domain."""
-        estimates = self.optimizer.state().norms
-        A, _ = self.optimizer.samples
-        hull = self.hull.with_sample(A[-1]) if self.hull else Hull(
-            A, self.optimizer.settings.enlargement)
-        if len(estimates) > 1 and hull is not self.hull:
-            self._measure(hull, A)
-        self.hull = hull
-        return {e.domain: e.B / self.norms[e.domain] for e in estimates}
-
-    def _measure(self, hull: Hull, A: Array) -> None:
-        X, h = grid(A.shape[1]), self.problem.h
-        level = hull.innermost(X)
-        for j, domain in enumerate(('hull', 'enlarged')):
-            inside = X[level <= j]
-            U = np.unique(np.vstack([A, inside[::max(1, -(-len(inside) // DENSE))]]), axis=0)
-            self.norms[domain] = min(local_norm(h.kernel, U, h(U)), self.problem.norm)
 
 
 def study(method: str, plan: Plan, count: int, executor: Executor | None = None,

@@ -8,6 +8,7 @@ from pacsbo_ros.core import Settings
 from pacsbo_ros.core.rkhs import local_norm
 from pacsbo_ros.experiments import figures, safety
 from pacsbo_ros.experiments.baselines import Oracle, RandomSearch, constant_beta
+from pacsbo_ros.experiments.local_norms import LocalNorms
 from pacsbo_ros.experiments.worlds import HOLDS, NOISE, WORLDS, make_world, points
 
 
@@ -52,9 +53,13 @@ def settings(world):
                     length_scales=world.kernel.length_scales, candidates=200)
 
 
+def truth(world):
+    return LocalNorms(world.h, world.norm, world.kernel, points(1))
+
+
 def test_the_users_safeopt_has_a_constant_band():
     world = make_world('assumed', 1, 0)
-    optimizer = safety.make_optimizer('SafeOpt, β = 2', world, 1, 0)
+    optimizer = safety.make_optimizer('SafeOpt, β = 2', world, truth(world), 1, 0)
     for x in world.starts:
         optimizer.tell(x, world.h(x[None]))
         band = optimizer.predict(points(1))
@@ -78,7 +83,7 @@ def test_random_search_repeats_itself_and_fills_the_box():
 
 def test_the_oracle_knows_norms_that_grow_with_the_domain():
     world = make_world('assumed', 1, 0)
-    oracle = Oracle(settings(world), world.h, world.norm)
+    oracle = Oracle(settings(world), truth(world))
     for x in world.starts:
         oracle.tell(x, world.h(x[None]))
     hull, enlarged, box = (e.B for e in oracle.state().norms)
