@@ -241,7 +241,8 @@ class PacsboOptimizer(Node):
             self.folder.write_best_gains(self._names, best, verified)
             self.exit_code = 0
             self._say(OptimizerState.FINISHED, tuning.reason)
-        self._keep(write_report, self.folder.path)
+        if self._p.report:
+            self._keep(write_report, self.folder.path)
         terminal.print_summary(self.folder, tuning, self._outcomes)
 
     # Waiting.

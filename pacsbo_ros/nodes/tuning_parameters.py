@@ -19,6 +19,7 @@ PARAMETERS = (
     Parameter('run_dir', '', 'Folder of the run; empty makes runs/<date-time>.'),
     Parameter('resume', '', 'Folder of a run to go on with.'),
     Parameter('stay', False, 'Stay alive after the run, so that it can be looked at.'),
+    Parameter('report', True, 'Draw the pictures and write the report when the run ends.'),
     Parameter('require_approval', False, 'Wait for the service approve before every new gain.'),
     Parameter('tuned', list(TUNED_BY_DEFAULT), 'Names of the tuned gains.'),
     Parameter('box_lower', [-6.0, 10.0], 'Smallest tuned gains [V/rad, V s/rad].'),

@@ -179,7 +179,8 @@ class Graph:
 
     def start_optimizer(self, **parameters):
         return self.start('pacsbo_optimizer',
-                          **{'run_dir': str(self.folder / 'run'), 'candidates': 400, **parameters})
+                          **{'run_dir': str(self.folder / 'run'), 'candidates': 400,
+                             'report': False, **parameters})
 
     def wait_until_ready(self):
         return self.client.wait('controller_state', lambda m: m.state == ControllerState.READY)
