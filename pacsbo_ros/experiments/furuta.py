@@ -43,15 +43,17 @@ from pacsbo_ros.furuta.episode import EpisodeSettings, Limits, Push, run_episode
 from pacsbo_ros.furuta.gains import PAPER_GAINS
 from pacsbo_ros.furuta.map import GainMap, gain_map
 from pacsbo_ros.furuta.presets import preset
+from pacsbo_ros.predictor import load_predictor
 from pacsbo_ros.tuning.journal import Journal
 from pacsbo_ros.tuning.trial import Measured
 from pacsbo_ros.tuning.tuning import Problem, Tuning
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'furuta.yaml'
-DEFAULT = 'PACSBO, scale_free'
+PREDICTOR = ' + predictor'
+DEFAULT = f'PACSBO, scale_free{PREDICTOR}'  # what the launch file runs
 RANDOM = 'random search'
-METHODS = (*(f'PACSBO, {bound}' for bound in NORM_BOUNDS), 'SafeOpt, B = 10', 'SafeOpt, B = 0.4',
-           f'SafeOpt, β = {CONSTANT_BETA:g}', RANDOM)
+METHODS = (DEFAULT, *(f'PACSBO, {bound}' for bound in NORM_BOUNDS), 'SafeOpt, B = 10',
+           'SafeOpt, B = 0.4', f'SafeOpt, β = {CONSTANT_BETA:g}', RANDOM)
 REPEATS = 20  # random starts behind every R
 REPEAT_SEEDS = 1_000_000  # first of their seeds, apart from those of the runs
 FINALISTS = 100  # best gains of the map that are measured again
@@ -111,7 +113,8 @@ def make_problem(bench: Bench, method: str, seed: int) -> Problem:
     if method == RANDOM:
         return RandomProblem(base.box, base.start, base.settings, seed=seed)
     if family == 'PACSBO':
-        return replace(base, settings=base.settings.replace(norm_bound=choice))
+        bound = choice.removesuffix(PREDICTOR)
+        return replace(base, settings=base.settings.replace(norm_bound=bound))
     letter, _, number = choice.partition(' = ')
     if letter == 'β':
         base = replace(base, settings=constant_beta(base.settings))
@@ -121,10 +124,14 @@ def make_problem(bench: Bench, method: str, seed: int) -> Problem:
 def tune(key: Record, bench: Bench) -> Record:
     """Run one method with one seed to its end, verification included."""
     problem = make_problem(bench, key['method'], key['seed'])
+    predictor = None
+    if key['method'].endswith(PREDICTOR):
+        predictor = load_predictor('default', problem.settings)
     driver = SimulatedDriver(preset(bench.preset))
     with tempfile.TemporaryDirectory() as folder:
-        journal = Journal(Path(folder) / 'episodes.jsonl', problem.identity(''))
-        tuning = Tuning(problem, bench.episodes, journal)
+        journal = Journal(Path(folder) / 'episodes.jsonl',
+                          problem.identity(predictor.hash if predictor else ''))
+        tuning = Tuning(problem, bench.episodes, journal, predictor)
         while (trial := tuning.next()) is not None:
             gains = PAPER_GAINS.with_tuned(trial.gains, problem.box.names)
             r = run_episode(driver, gains, bench.limits, bench.settings, trial.seed)
