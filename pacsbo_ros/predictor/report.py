@@ -1,8 +1,9 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-Measure the shipped predictors on fresh functions, beside their competitors.
+Measure predictors on fresh functions, beside their competitors.
 
-    python -m pacsbo_ros.predictor.report --dimensions 1 2 4
+    python -m pacsbo_ros.predictor.report --dimensions 1 2 4 --out docs/predictor
+    python -m pacsbo_ros.predictor.report --dimensions 3 --checkpoints predictors
 
 The optimiser runs with the predictor alone in the loop. Every estimator then looks at the same
 trajectories: the predictor, its network without calibration, the closed-form scale-free estimate
@@ -17,9 +18,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from functools import partial
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,16 @@ from rich.console import Console
 from tqdm import tqdm
 
 from pacsbo_ros.core import Pacsbo
-from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.kernels import SHAPES, Array
 from pacsbo_ros.core.settings import DOMAINS, NO_BOUND, NORM_BOUNDS, Settings
 from pacsbo_ros.predictor.calibration import conformal_quantile
-from pacsbo_ros.predictor.checkpoint import SHIPPED, Checkpoint, checkpoint_name, load_checkpoint
+from pacsbo_ros.predictor.checkpoint import (
+    SHIPPED,
+    Checkpoint,
+    CheckpointError,
+    checkpoint_name,
+    load_checkpoint,
+)
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories, make_problem
 from pacsbo_ros.predictor.model import features
 from pacsbo_ros.predictor.report_figures import draw
@@ -39,13 +46,22 @@ from pacsbo_ros.predictor.train import (
     ALGORITHM_1,
     CALIBRATION,
     LOOP,
+    NETWORK,
+    RECIPES,
     Choices,
     Trainer,
     estimate_ratios,
 )
-from pacsbo_ros.predictor.workers import MakeExecutor, executor_factory, trajectories
+from pacsbo_ros.predictor.workers import (
+    MakeExecutor,
+    UsageError,
+    add_executor_options,
+    executor_factory,
+    trajectories,
+    whole,
+)
 
-SEED = 900_001  # of the fresh functions; no stage of a training uses it
+SEED = 900_001  # of the fresh functions; no training with a seed below 9000 has them
 CANDIDATES = {1: 0, 2: 2500, 3: 2000, 4: 2000}  # 0: the optimiser's own choice
 OPTIMISER_ITSELF = (1,)  # dimensions in which it runs; elsewhere the batch that equals it
 SHOWN = (3, 6, 12, 20, 30)  # numbers of samples in the tables
@@ -126,7 +142,7 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, bounds: dict[str, 
     most = int(runs.steps.max())
     found = {name: np.full((T, S, 3), np.nan) for name in (PREDICTOR, RAW)}
     found[PREDICTOR][:, :most] = estimate_ratios(eta, runs)
-    found[RAW][:, :most] = estimate_ratios(trainer.named('network'), runs)
+    found[RAW][:, :most] = estimate_ratios(trainer.named(NETWORK), runs)
     found[CLOSED] = calibrated_ratios(closed_form, held_out, runs, coverage)
     found[BOOSTING] = calibrated_ratios(boosting(trainer, eta.window), held_out, runs, coverage)
     with make_executor() as executor:
@@ -241,28 +257,53 @@ def _join(cells: list[dict[str, float]], what: str, digits: int) -> str:
     return ' / '.join(f'{cell[what]:.{digits}f}' for cell in cells)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write numbers, tables and figures."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='predictor report', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--dimensions', type=int, nargs='+', default=[1, 2, 4])
-    parser.add_argument('--kernel', default='matern32')
-    parser.add_argument('--checkpoints', type=Path, default=SHIPPED)
+    parser.add_argument('--dimensions', type=int, nargs='+', default=[1, 2, 4], choices=RECIPES,
+                        help='(default: 1 2 4)')
+    parser.add_argument('--kernel', default='matern32', choices=SHAPES,
+                        help='(default: matern32)')
+    parser.add_argument('--checkpoints', type=Path, default=SHIPPED,
+                        help='folder of the checkpoints (default: the shipped ones)')
     parser.add_argument('--work', type=Path, default=Path('build/predictor'),
-                        help='work folder of the training')
-    parser.add_argument('--functions', type=int, default=1000)
-    parser.add_argument('--bounds', type=int, default=200, help='functions for the norm bounds')
-    parser.add_argument('--slow', type=int, default=40, help='functions for the slow bounds')
-    parser.add_argument('--out', type=Path, default=Path('docs/predictor'))
-    parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
-    parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
+                        help='work folder of the training (default: build/predictor)')
+    parser.add_argument('--out', type=Path, default=Path('predictors'),
+                        help='folder for the report (default: predictors)')
+    for name, default, words in (('functions', 1000, 'fresh functions'),
+                                 ('bounds', 200, 'functions for the norm bounds'),
+                                 ('slow', 40, 'functions for the slow norm bounds')):
+        parser.add_argument(f'--{name}', type=whole(1), default=default,
+                            help=f'{words} (default: {default})')
+    add_executor_options(parser)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write numbers, tables and figures."""
+    parser = _parser()
     options = parser.parse_args(arguments)
+    try:
+        _report(options)
+    except (UsageError, CheckpointError, OSError) as error:
+        parser.exit(1, f'predictor report: error: {error}\n')
+    except KeyboardInterrupt:
+        parser.exit(130, f'\npredictor report: interrupted; the same command goes on with what '
+                         f'{options.work} holds\n')
+    return 0
+
+
+def _report(options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:
         made = load_checkpoint(options.checkpoints / checkpoint_name(options.kernel, n))
-        choices = Choices(**{k: made.training[k] for k in Choices.__dataclass_fields__})
+        choices = Choices(**{f.name: made.training[f.name] for f in fields(Choices)})
         trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
+        if not trainer.path(NETWORK).is_file():
+            raise UsageError(
+                f'work is {options.work}; it does not hold the training of n = {n}, from which '
+                'the competitors learn: give the --work of train_predictor')
         runs, found = study(made, trainer, options.functions,
                             {rule: options.slow if rule in SLOW else options.bounds
                              for rule in NORM_BOUNDS}, make_executor)
@@ -273,7 +314,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             elsewhere(made, trainer, max(1, options.functions // 4), make_executor))
         draw(report, options.out / f'n{n}.png', n)
         Console().print(tables(report), soft_wrap=True)
-    return 0
 
 
 if __name__ == '__main__':

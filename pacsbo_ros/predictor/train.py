@@ -2,9 +2,12 @@
 """
 Train, calibrate and save norm predictors.
 
-The shipped ones are made by exactly
+The shipped ones are made by
 
-    python -m pacsbo_ros.predictor.train --dimensions 1 2 4 --seed 1
+    python -m pacsbo_ros.predictor.train --dimensions 1 2 4 --out pacsbo_ros/predictor/checkpoints
+
+and a file of yours is used by its path, load_predictor(path, settings) in Python or the parameter
+predictor_checkpoint of the optimiser's node. It needs torch: pip install .[train]
 
 Stages, each on functions of its own (so that train, validation, calibration and test sets share
 none): Algorithm 1 with true norms → a first network → the real loop with that network in it →
@@ -17,9 +20,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-import os
+from dataclasses import asdict, dataclass, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -28,7 +32,6 @@ from pacsbo_ros.core.kernels import SHAPES
 from pacsbo_ros.core.settings import DOMAINS, Settings
 from pacsbo_ros.predictor.calibration import calibrate, uncalibrated
 from pacsbo_ros.predictor.checkpoint import (
-    SHIPPED,
     Checkpoint,
     checkpoint_name,
     load_checkpoint,
@@ -36,10 +39,18 @@ from pacsbo_ros.predictor.checkpoint import (
 )
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories
 from pacsbo_ros.predictor.model import Calibration, Network, NormPredictor
-from pacsbo_ros.predictor.workers import MakeExecutor, executor_factory, trajectories
+from pacsbo_ros.predictor.workers import (
+    MakeExecutor,
+    UsageError,
+    add_executor_options,
+    executor_factory,
+    trajectories,
+    whole,
+)
 
 # Numbers of the stages; each has functions of its own.
 ALGORITHM_1, LOOP, FIRST_CALIBRATION, CALIBRATION, TEST = range(5)
+STAGES = ('Algorithm 1', 'real loop', 'first calibration', 'calibration', 'test')
 # Predictors on the way, and which of them is in the loop of a stage; '' means true norms.
 FIRST, NETWORK, DRAFT, FINAL = 'first', 'network', 'draft', 'final'
 IN_THE_LOOP = ('', FIRST, NETWORK, DRAFT, FINAL)
@@ -78,6 +89,18 @@ class Choices:
     window: int = 25
     coverage: float = 0.925
     epochs: int = 30
+
+
+# Numbers on the command line: the least that makes sense, and what they are.
+NUMBERS = {
+    'seed': (0, 'the same seed gives the same checkpoint'),
+    'functions': (10, 'functions of Algorithm 1, and as many again of the real loop'),
+    'calibration': (10, 'functions of the calibration; below 200 only to try it out'),
+    'test': (1, 'fresh functions for the metrics in the checkpoint'),
+    'samples': (6, 'samples of a run, its starts among them'),
+    'window': (1, 'iterations that the network looks back'),
+    'epochs': (1, 'passes over the training data'),
+}
 
 
 @dataclass(frozen=True)
@@ -119,7 +142,7 @@ class Trainer:
         """Make trajectories of one stage, with the predictor of the stage before in the loop."""
         plan = Plan(self.family, 100 * self.choices.seed + stage, self.choices.samples,
                     self.recipe.candidates, **choices)
-        title = f'n = {self.dimension}, stage {stage % 10}' if self.progress else ''
+        title = f'n = {self.dimension}, {STAGES[stage % 10]}' if self.progress else ''
         name = IN_THE_LOOP[stage % 10]
         return trajectories(plan, 0, count, self.make_executor, self.store,
                             self.named(name) if name else None, title=title)
@@ -143,7 +166,7 @@ class Trainer:
 
     def named(self, name: str) -> NormPredictor:
         """Read a predictor that an earlier stage left in the work folder."""
-        return load_checkpoint(self._path(name)).predictor
+        return load_checkpoint(self.path(name)).predictor
 
     def _fit(self, parts: list[Trajectories]) -> Network:
         from pacsbo_ros.predictor.training import fit  # torch, which only this step needs
@@ -165,13 +188,14 @@ class Trainer:
     def _uncalibrated(self) -> Calibration:
         return uncalibrated(self.choices.window, self.recipe.main, self.choices.coverage)
 
-    def _path(self, name: str) -> Path:
+    def path(self, name: str) -> Path:
+        """Give the file in which a stage leaves its predictor."""
         return self.store / f'{name}_{checkpoint_name(self.kernel, self.dimension)}'
 
     def _name(self, name: str, network: Network, calibration: Calibration) -> NormPredictor:
         """Save an intermediate predictor and read it back: rounded, and with its hash."""
         self.store.mkdir(parents=True, exist_ok=True)
-        save_checkpoint(self._path(name), self._checkpoint(network, calibration))
+        save_checkpoint(self.path(name), self._checkpoint(network, calibration))
         return self.named(name)
 
     def _checkpoint(self, network: Network, calibration: Calibration) -> Checkpoint:
@@ -212,31 +236,73 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, tuple) else v for k, v in data.items()}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Train the predictors that the command line asks for."""
-    default = Choices()
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog='train_predictor', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--dimensions', type=int, nargs='+', default=[1], choices=RECIPES)
-    parser.add_argument('--kernel', default='matern32', choices=SHAPES)
-    parser.add_argument('--out', type=Path, default=SHIPPED, help='folder for the checkpoints')
+    parser.add_argument('--dimensions', type=int, nargs='+', default=[1], choices=RECIPES,
+                        help='one checkpoint for each (default: 1)')
+    parser.add_argument('--kernel', default='matern32', choices=SHAPES,
+                        help='(default: matern32)')
+    parser.add_argument('--out', type=Path, default=Path('predictors'),
+                        help='folder for the checkpoints (default: predictors)')
     parser.add_argument('--work', type=Path, default=Path('build/predictor'),
-                        help='folder for trajectories, so that a training can go on')
-    for name in ('seed', 'functions', 'calibration', 'test', 'samples', 'window', 'epochs'):
-        parser.add_argument(f'--{name}', type=int, default=getattr(default, name))
-    parser.add_argument('--coverage', type=float, default=default.coverage)
-    parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
-    parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
+                        help='folder for trajectories, so that a training can go on '
+                             '(default: build/predictor)')
+    for name, (least, words) in NUMBERS.items():
+        default = getattr(Choices(), name)
+        parser.add_argument(f'--{name}', type=whole(least), default=default,
+                            help=f'{words} (default: {default})')
+    parser.add_argument('--coverage', type=_coverage, default=Choices().coverage,
+                        help='share of functions whose norm an estimate has to reach '
+                             f'(default: {Choices().coverage})')
+    add_executor_options(parser)
+    return parser
+
+
+def _coverage(text: str) -> float:
+    value = float(text)
+    if not 0.5 <= value <= 0.98:
+        raise argparse.ArgumentTypeError(f'{text}: choose from 0.5 to 0.98')
+    return value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train the predictors that the command line asks for."""
+    parser = _parser()
     options = parser.parse_args(arguments)
-    choices = Choices(**{name: getattr(options, name) for name in asdict(default)})
-    options.out.mkdir(parents=True, exist_ok=True)
+    try:
+        _train_all(options)
+    except (UsageError, OSError) as error:
+        parser.exit(1, f'train_predictor: error: {error}\n')
+    except KeyboardInterrupt:
+        parser.exit(130, f'\ntrain_predictor: interrupted; the same command goes on with what '
+                         f'{options.work} holds\n')
+    return 0
+
+
+def _train_all(options: argparse.Namespace) -> None:
+    if find_spec('torch') is None:  # now, not after the first trajectories
+        raise UsageError('training needs torch: pip install .[train], or make setup TRAIN=1')
+    for folder in (options.out, options.work):
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()  # can it be written to?
+    choices = Choices(**{f.name: getattr(options, f.name) for f in fields(Choices)})
+    make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:
-        made = Trainer(options.kernel, n, choices,
-                       executor_factory(options.workers, options.scheduler), options.work).train()
+        made = Trainer(options.kernel, n, choices, make_executor, options.work).train()
         path = options.out / checkpoint_name(options.kernel, n)
         digest = save_checkpoint(path, made)
-        print(f'{path}: sha256 {digest}\n  {made.metrics}')
-    return 0
+        print(f'{path}: sha256 {digest}\n{_words(made.metrics)}', flush=True)
+
+
+def _words(found: dict[str, Any]) -> str:
+    """Say in words what the test has measured."""
+    lines = [f'  on {found["functions"]} fresh functions']
+    for name, over in found['over'].items():
+        steps = ', '.join(f'x{value:.2f} at N = {N}' for N, value in over.items())
+        lines.append(f'  {name:9} coverage at least {found["least_coverage"][name]:.3f}, '
+                     f'median estimate/norm {steps}')
+    return '\n'.join(lines)
 
 
 if __name__ == '__main__':

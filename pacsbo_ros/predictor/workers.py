@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import argparse
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
 import hashlib
 import json
 import multiprocessing
 import os
 from pathlib import Path
+import signal
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,13 @@ from pacsbo_ros.predictor.model import NormPredictor
 
 CHUNK = 50  # trajectories of one task
 ATTEMPTS = 5  # times that a pool may break before we give up
+CONNECT = 10.0  # s to wait for a Dask scheduler
 
 MakeExecutor = Callable[[], AbstractContextManager[Executor]]
+
+
+class UsageError(ValueError):
+    """Say what the user has to change; shown without a traceback."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,9 @@ def collect(
             missing = [i for i in range(len(tasks)) if i not in found]
             if not missing:
                 break
-            with make_executor() as executor:
-                for i, result in _finished(executor, function, tasks, missing,
-                                           attempt == ATTEMPTS - 1):
+            with make_executor() as executor, closing(_finished(
+                    executor, function, tasks, missing, attempt == ATTEMPTS - 1)) as results:
+                for i, result in results:
                     found[i] = result
                     if store is not None:
                         _write(store / f'{tasks[i].key()}.npz', result)
@@ -93,7 +100,7 @@ def collect(
 def _finished(
     executor: Executor, function: Callable[[Task], Trajectories], tasks: Sequence[Task],
     missing: Sequence[int], last_attempt: bool,
-) -> Iterator[tuple[int, Trajectories]]:
+) -> Generator[tuple[int, Trajectories], None, None]:
     """Yield results as they come; tasks whose worker died are left for the next attempt."""
     futures: dict[Any, int] = {}
     try:
@@ -102,12 +109,17 @@ def _finished(
     except BrokenExecutor:
         if last_attempt:
             raise
-    for future in as_completed(futures):
-        try:
-            yield futures[future], future.result()
-        except BrokenExecutor:
-            if last_attempt:
-                raise
+    try:
+        for future in as_completed(futures):
+            try:
+                yield futures[future], future.result()
+            except BrokenExecutor:
+                if last_attempt:
+                    raise
+    finally:
+        # After an error or an interrupt nobody waits for the rest.
+        for future in futures:
+            future.cancel()
 
 
 def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
@@ -117,10 +129,16 @@ def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
         try:
             from distributed import Client
         except ImportError as error:
-            raise ValueError(
+            raise UsageError(
                 f'scheduler is {scheduler!r}; this needs Dask: pip install distributed'
             ) from error
-        with Client(scheduler) as client, client.get_executor() as executor:
+        try:
+            client = Client(scheduler, timeout=CONNECT)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f'scheduler is {scheduler!r}; no Dask scheduler answers there ({error}): start '
+                'one with `dask scheduler` and give the address that it prints') from error
+        with client, client.get_executor() as executor:
             yield executor
 
     kept: list[Executor] = []
@@ -135,10 +153,33 @@ def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
             for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
                 os.environ.setdefault(name, '1')
             kept[:] = [ProcessPoolExecutor(
-                workers, mp_context=multiprocessing.get_context('spawn'))]
+                workers, multiprocessing.get_context('spawn'), initializer=_obey_interrupt)]
         yield kept[-1]
 
     return cluster if scheduler else pool
+
+
+def _obey_interrupt() -> None:
+    # Ctrl-C reaches every process of the terminal: end without a word, the parent has one.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def add_executor_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose the executor."""
+    cores = os.cpu_count() or 1
+    parser.add_argument('--workers', type=whole(1), default=cores,
+                        help=f'processes (default: the number of cores, {cores})')
+    parser.add_argument('--scheduler', default='', metavar='ADDRESS',
+                        help='address of a Dask scheduler, whose workers are used instead')
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """Give what reads a whole number from the command line."""
+    def read(text: str) -> int:
+        if not text.lstrip('-').isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f'{text}: a whole number from {least} was expected')
+        return int(text)
+    return read
 
 
 def _write(path: Path, result: Trajectories) -> None:
