@@ -19,6 +19,7 @@ import json
 import math
 import os
 from pathlib import Path
+import stat
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,8 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Read and validate a checkpoint; CheckpointError says what is wrong with a bad one."""
     name = os.fspath(path)
     try:
+        if stat.S_ISFIFO(os.stat(name).st_mode):  # opening one waits for a writer
+            raise CheckpointError(f'{name}: cannot be read: not a file')
         size = os.path.getsize(name)
         if size > LARGEST_FILE:
             raise CheckpointError(f'{name}: {size} bytes are too many for a predictor checkpoint')

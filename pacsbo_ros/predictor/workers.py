@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 import hashlib
 import json
@@ -14,6 +14,7 @@ import multiprocessing
 import os
 from pathlib import Path
 import signal
+import threading
 from typing import Any
 
 import numpy as np
@@ -87,9 +88,9 @@ def collect(
             missing = [i for i in range(len(tasks)) if i not in found]
             if not missing:
                 break
-            with make_executor() as executor, closing(_finished(
-                    executor, function, tasks, missing, attempt == ATTEMPTS - 1)) as results:
-                for i, result in results:
+            with make_executor() as executor:
+                for i, result in _finished(executor, function, tasks, missing,
+                                           attempt == ATTEMPTS - 1):
                     found[i] = result
                     if store is not None:
                         _write(store / f'{tasks[i].key()}.npz', result)
@@ -100,7 +101,7 @@ def collect(
 def _finished(
     executor: Executor, function: Callable[[Task], Trajectories], tasks: Sequence[Task],
     missing: Sequence[int], last_attempt: bool,
-) -> Generator[tuple[int, Trajectories], None, None]:
+) -> Iterator[tuple[int, Trajectories]]:
     """Yield results as they come; tasks whose worker died are left for the next attempt."""
     futures: dict[Any, int] = {}
     try:
@@ -109,17 +110,12 @@ def _finished(
     except BrokenExecutor:
         if last_attempt:
             raise
-    try:
-        for future in as_completed(futures):
-            try:
-                yield futures[future], future.result()
-            except BrokenExecutor:
-                if last_attempt:
-                    raise
-    finally:
-        # After an error or an interrupt nobody waits for the rest.
-        for future in futures:
-            future.cancel()
+    for future in as_completed(futures):
+        try:
+            yield futures[future], future.result()
+        except BrokenExecutor:
+            if last_attempt:
+                raise
 
 
 def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
@@ -138,8 +134,14 @@ def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
             raise UsageError(
                 f'scheduler is {scheduler!r}; no Dask scheduler answers there ({error}): start '
                 'one with `dask scheduler` and give the address that it prints') from error
-        with client, client.get_executor() as executor:
-            yield executor
+        with client:
+            executor = client.get_executor()
+            try:
+                yield executor
+            except BaseException:
+                executor.shutdown(wait=False)  # which cancels what nobody waits for any more
+                raise
+            executor.shutdown()
 
     kept: list[Executor] = []
 
@@ -153,15 +155,28 @@ def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
             for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
                 os.environ.setdefault(name, '1')
             kept[:] = [ProcessPoolExecutor(
-                workers, multiprocessing.get_context('spawn'), initializer=_obey_interrupt)]
-        yield kept[-1]
+                workers, multiprocessing.get_context('spawn'), initializer=_begin_worker)]
+        try:
+            yield kept[-1]
+        except BaseException:
+            kept.pop().shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+            raise
 
     return cluster if scheduler else pool
 
 
-def _obey_interrupt() -> None:
-    # Ctrl-C reaches every process of the terminal: end without a word, the parent has one.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the parent, and end with it however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def follow() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def add_executor_options(parser: argparse.ArgumentParser) -> None:

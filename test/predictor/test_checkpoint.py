@@ -3,6 +3,7 @@ import base64
 import copy
 import hashlib
 import json
+import os
 import pickle
 import shutil
 import subprocess
@@ -144,8 +145,10 @@ def test_foreign_json_is_refused(tmp_path, text):
         load_predictor(path, problem())
 
 
-def test_a_missing_file_and_a_folder_are_refused(tmp_path):
-    for path in (tmp_path / 'none.json', tmp_path):
+def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path):
+    pipe = tmp_path / 'pipe'
+    os.mkfifo(pipe)
+    for path in (tmp_path / 'none.json', tmp_path, pipe):
         with pytest.raises(CheckpointError, match='cannot be read'):
             load_predictor(path, problem())
 

@@ -4,7 +4,9 @@ from dataclasses import fields, replace
 from functools import partial
 import importlib
 from pathlib import Path
+import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -163,6 +165,35 @@ def test_an_error_in_the_work_is_not_tried_again(mortal):
         workers.collect(mortal.fail, tasks_of(LINE), pool(1))
 
 
+def test_no_worker_outlives_a_parent_that_is_killed():
+    code = '''
+import os, time
+from pacsbo_ros.predictor.workers import executor_factory
+if __name__ == '__main__':
+    with executor_factory(1)() as executor:
+        print(executor.submit(os.getpid).result(), flush=True)
+        executor.submit(time.sleep, 3600).result()
+'''
+    parent = subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True)
+    try:
+        worker = int(parent.stdout.readline())
+    finally:
+        parent.kill()
+        parent.wait()
+    until = time.monotonic() + 60
+    while is_alive(worker):
+        assert time.monotonic() < until, f'worker {worker} still runs'
+        time.sleep(0.05)
+
+
+def is_alive(pid):
+    """Tell whether the process runs: a zombie that nobody waits for does not."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] != 'Z'
+    except OSError:
+        return False
+
+
 def test_a_task_is_named_by_all_that_it_depends_on():
     eta = load_predictor('default', Settings())
     task = workers.Task(LINE, 0, 3)
@@ -183,6 +214,14 @@ def test_a_dask_cluster_makes_the_same_data_and_survives_a_killed_worker(
                                 workers.executor_factory(1, cluster.scheduler_address))
     assert witness.exists()
     assert_same(Trajectories.join(found), expected)
+
+
+def test_a_scheduler_that_does_not_answer_is_a_clear_error(monkeypatch):
+    pytest.importorskip('distributed')
+    monkeypatch.setattr(workers, 'CONNECT', 0.5)
+    with pytest.raises(workers.UsageError, match=r"'tcp://127.0.0.1:1'; no Dask scheduler"), \
+            workers.executor_factory(1, 'tcp://127.0.0.1:1')():
+        pass
 
 
 def test_a_scheduler_without_dask_is_a_clear_error(monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pacsbo_ros.core import Settings
-from pacsbo_ros.predictor import load_predictor
+from pacsbo_ros.predictor import load_predictor, train
 from pacsbo_ros.predictor.batch import run_batch
 from pacsbo_ros.predictor.calibration import calibrate, conformal_quantile
 from pacsbo_ros.predictor.checkpoint import SHIPPED, load_checkpoint
@@ -86,6 +86,59 @@ def test_training_twice_with_one_seed_gives_the_same_checkpoint(tmp_path, monkey
     main([*ARGUMENTS, '--out', str(tmp_path / 'a'), '--work', str(tmp_path / 'a' / 'work')])
     assert (tmp_path / 'a' / 'matern32_n1.json').read_text() == texts[0]
     assert json.loads(texts[0])['content']['training']['seed'] == 1
+
+
+def told(capsys, *arguments):
+    """Run the command that has to end with an error; give its exit code and last line."""
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    return end.value.code, capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.fixture
+def with_torch(monkeypatch):
+    """Let the command believe in torch, where only what comes before it is tested."""
+    monkeypatch.setattr(train, 'find_spec', lambda name: True)
+
+
+@pytest.mark.parametrize(('arguments', 'words'), [
+    (['--dimensions', '7'], '--dimensions: invalid choice: 7'),
+    (['--kernel', 'cubic'], "--kernel: invalid choice: 'cubic'"),
+    (['--functions', '0'], '--functions: 0: a whole number from 10'),
+    (['--epochs', 'many'], '--epochs: many: a whole number from 1'),
+    (['--coverage', '2'], '--coverage: 2: choose from 0.5 to 0.98'),
+    (['--workers', '-1'], '--workers: -1: a whole number from 1'),
+])
+def test_a_wrong_argument_is_named_before_anything_begins(capsys, arguments, words):
+    code, line = told(capsys, *arguments)
+    assert (code, words in line) == (2, True), line
+
+
+def test_without_torch_the_command_says_what_to_install(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr(train, 'find_spec', lambda name: None)
+    code, line = told(capsys, '--out', str(tmp_path / 'out'))
+    assert (code, 'pip install .[train]' in line) == (1, True), line
+    assert not (tmp_path / 'out').exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(capsys, with_torch, tmp_path):
+    (tmp_path / 'file').touch()
+    for name in ('--out', '--work'):
+        folders = {'--out': tmp_path / 'out', '--work': tmp_path / 'work', name: tmp_path / 'file'}
+        code, line = told(capsys, *(str(word) for pair in folders.items() for word in pair))
+        assert (code, 'file' in line) == (1, True), line
+
+
+def test_an_interrupted_training_says_how_to_go_on(capsys, monkeypatch, with_torch, tmp_path):
+    def interrupt(trainer):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(train.Trainer, 'train', interrupt)
+    code, line = told(capsys, '--out', str(tmp_path), '--work', str(tmp_path / 'work'))
+    assert (code, 'the same command goes on' in line) == (130, True), line
+
+
+def test_a_training_never_overwrites_the_shipped_checkpoints_unasked():
+    assert train._parser().parse_args([]).out.resolve() != SHIPPED
 
 
 def test_the_numpy_network_is_the_torch_network(monkeypatch):
