@@ -28,9 +28,9 @@ def processes(context):
     actions = []
     for process in bringup.processes(values, share):
         if bringup.program(process) is None and process.optional:
-            actions.append(LogInfo(msg=f'{process.name} is not installed and is left out'))
+            actions.append(LogInfo(msg=bringup.absence(process)))
             continue
-        if not process.package:
+        if not process.node:
             actions.append(ExecuteProcess(cmd=[process.executable, *process.arguments],
                                           name=process.name, output='screen'))
             continue

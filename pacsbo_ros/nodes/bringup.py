@@ -7,9 +7,11 @@ The one description of the bring-up, free of ROS: its arguments and the processe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+import os
 from pathlib import Path
+import re
 import shutil
 from typing import Any
 
@@ -59,7 +61,8 @@ class Process:
 
     name: str  # of the node, or of the program
     executable: str
-    package: str = PACKAGE  # empty: a program that is no ROS node
+    package: str = PACKAGE  # that has to be installed
+    node: bool = True  # an executable of the package; else a program on the PATH
     parameters: Mapping[str, Any] = field(default_factory=dict)
     arguments: Sequence[str] = ()  # of a program that is no node of ours
     essential: bool = True  # the run ends when it ends
@@ -115,8 +118,8 @@ def processes(values: Mapping[str, str], share: Path) -> list[Process]:
 def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) -> list[Process]:
     """Return what shows and records the run; the run goes on without any of it."""
     def view(name: str, executable: str, package: str, *arguments: str, **parameters: Any):
-        return Process(name, executable, package, parameters, arguments, essential=False,
-                       optional=True)
+        return Process(name, executable, package, parameters=parameters, arguments=arguments,
+                       essential=False, optional=True)
 
     config = share / 'config'
     views = []
@@ -130,29 +133,48 @@ def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) ->
         views += [view('diagnostic_aggregator', 'aggregator_node', 'diagnostic_aggregator',
                        '--ros-args', '--params-file', str(config / 'diagnostics.yaml')),
                   view('rqt', 'rqt_gui', 'rqt_gui', '--perspective-file',
-                       str(config / 'furuta.perspective'))]
+                       str(_perspective(config, values['namespace'].strip('/'))))]
     if values['record'] == 'true':
         # The recorder has to know the folder, so it is chosen here.
         folder = optimizer['resume'] or optimizer['run_dir'] or _path(
             f'runs/{datetime.now():%Y%m%d-%H%M%S}')
         if not optimizer['resume']:
             optimizer['run_dir'] = folder
-        views.append(view('rosbag2', 'ros2', '', 'bag', 'record', '--all', '--output',
-                          f'{folder}/bag-{datetime.now():%Y%m%d-%H%M%S}'))
+        words = ('bag', 'record', '--all-topics', '--disable-keyboard-controls', '--output',
+                 f'{folder}/bag-{datetime.now():%Y%m%d-%H%M%S}')
+        views.append(replace(view('rosbag2', 'ros2', 'ros2bag', *words), node=False))
     return views
+
+
+def _perspective(config: Path, namespace: str) -> Path:
+    """Return the perspective, whose names rqt takes as absolute, for a namespace."""
+    shipped = config / 'furuta.perspective'
+    if not namespace:
+        return shipped
+    text = re.sub(r"'/(?=\w)", f"'/{namespace}/", shipped.read_text(encoding='utf-8'))
+    folder = Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser() / PACKAGE
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f'{namespace.replace("/", "_")}.perspective'
+    path.write_text(text, encoding='utf-8')
+    return path
 
 
 def program(process: Process) -> str | None:
     """Return the path of a process's program; None where it is not installed."""
-    if not process.package:
-        return shutil.which(process.executable)
     from ament_index_python.packages import PackageNotFoundError, get_package_prefix
     try:
         prefix = Path(get_package_prefix(process.package))
     except PackageNotFoundError:
         return None
+    if not process.node:
+        return shutil.which(process.executable)
     path = prefix / 'lib' / process.package / process.executable
     return str(path) if path.exists() else None
+
+
+def absence(process: Process) -> str:
+    """Say that an optional process is left out, and what would bring it."""
+    return f'{process.name} is left out: the package {process.package} is not installed'
 
 
 def parameter_file(values: Mapping[str, str], share: Path) -> Path:

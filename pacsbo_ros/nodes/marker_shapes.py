@@ -24,8 +24,8 @@ ORIGIN = (0.2, -0.2)  # m, corner of the plane
 SIDE = 0.4  # m, the whole box of gains along x and y
 ZERO, HEIGHT = 0.12, 0.1  # m, height of margin 0, and what a margin of MARGIN_SPAN adds
 SURFACE_POINTS = 41  # per side: a bounded message, whatever the size of the map
-TEXT = 0.014  # m
-NO_BREAK_SPACE = '\u00a0'
+TEXT = 0.014  # m, height of letters
+SPACE = 0.5  # of that height; rviz would make every space as wide as letters of 1 m need it
 UP = 0.002  # m, lines lie this much above what they mark
 
 
@@ -61,9 +61,9 @@ class Shapes:
 
     def _text(self, ns: str, number: int, words: str, at: Sequence[float], paint: ColorRGBA,
               size: float = TEXT) -> Marker:
-        marker = self._marker(ns, number, Marker.TEXT_VIEW_FACING, (0.0, 0.0, size), paint, at)
-        # rviz makes a plain space as wide as letters of 1 m, whatever their size.
-        marker.text = words.replace(' ', NO_BREAK_SPACE)
+        marker = self._marker(ns, number, Marker.TEXT_VIEW_FACING, (SPACE * size, 0.0, size),
+                              paint, at)
+        marker.text = words
         return marker
 
     def _lines(self, ns: str, number: int, kind: int, width: float, paint: ColorRGBA,
@@ -171,7 +171,7 @@ class Shapes:
         if best is None:
             return [self.gone('best', 0), self.gone('best', 1)]
         (x, y, z), = _place(plane, plane.samples[best:best + 1])
-        gains = ','.join(f'{g:.2f}' for g in plane.samples[best])
+        gains = ', '.join(f'{g:.2f}' for g in plane.samples[best])
         return [self._marker('best', 0, Marker.SPHERE, (0.016,) * 3, colour(palette.BEST),
                              (x, y, z + 0.006)),
                 self._text('best', 1, f'best ({gains})\nreward {plane.sample_reward[best]:.4f}',
@@ -213,8 +213,8 @@ def _place(plane: GainPlane, gains: Array, lift: float = 0.0) -> Array:
 
 
 def _label(name: str) -> str:
-    """Return a gain with its unit, in letters that every font of rviz has."""
-    return f'{name} [{unit(name)}]'
+    """Return a gain with its unit, in ASCII: rviz draws text byte by byte."""
+    return f'{name} [{unit(name).replace("·", " ")}]'
 
 
 def finite(*values: float) -> bool:

@@ -106,7 +106,7 @@ class ProgressMarkers(Node):
         message, plane = self._candidate, self._plane
         if message is None or plane is None or tuple(message.names[:2]) != plane.names:
             return
-        gains = ','.join(f'{g:.2f}' for g in message.gains)
+        gains = ', '.join(f'{g:.2f}' for g in message.gains)
         self._candidates.publish(MarkerArray(markers=self._shapes.candidate(
             plane, message.gains, f'{message.iteration}: {message.role} ({gains})')))
 

@@ -70,7 +70,7 @@ def command(process: bringup.Process, program: str, values: dict[str, str],
             share: Path) -> list[str]:
     """Return the command line of a process."""
     words = [program, *process.arguments]
-    if not process.package:
+    if not process.node:
         return words
     words = [*words, '--ros-args', '-r', f'__node:={process.name}',
              '--params-file', str(bringup.parameter_file(values, share))]
@@ -128,7 +128,7 @@ def _found(process: bringup.Process) -> str | None:
     """Return a process's program; warn where an optional one is not installed."""
     program = bringup.program(process)
     if program is None and process.optional:
-        print(f'{process.name} is not installed and is left out', flush=True)
+        print(bringup.absence(process), flush=True)
         return None
     if program is None:
         raise SystemExit(f'error: {process.executable} is not installed; run make setup')

@@ -1,7 +1,9 @@
 """The process table, and both programs that are made from it."""
+from dataclasses import replace
 import json
 import os
 from pathlib import Path
+import re
 import signal
 import subprocess
 import sys
@@ -40,6 +42,40 @@ def test_what_shows_the_run_may_die_and_keeps_the_graph_alive():
     assert shown['pacsbo_optimizer'].parameters['stay'] is True
     assert table()['pacsbo_optimizer'].parameters['stay'] is False
     assert table(dashboard='true', stay='false')['pacsbo_optimizer'].parameters['stay'] is False
+
+
+def test_the_recorder_keeps_all_topics_in_the_folder_of_the_run(tmp_path):
+    recorded = table(record='true', run_dir=str(tmp_path))
+    recorder = recorded['rosbag2']
+    assert recorder.arguments[:4] == ('bag', 'record', '--all-topics',
+                                      '--disable-keyboard-controls')
+    assert recorder.arguments[4] == '--output'
+    assert Path(recorder.arguments[5]).parent == tmp_path
+    chosen = table(record='true')
+    assert (Path(chosen['rosbag2'].arguments[5]).parent
+            == Path(chosen['pacsbo_optimizer'].parameters['run_dir']))
+    resumed = table(record='true', resume=str(tmp_path))
+    assert Path(resumed['rosbag2'].arguments[5]).parent == tmp_path
+    assert resumed['pacsbo_optimizer'].parameters['run_dir'] == ''
+
+
+def test_a_program_that_is_missing_is_named_with_its_package():
+    recorder = replace(table(record='true')['rosbag2'], package='no_such_package')
+    assert bringup.program(recorder) is None
+    assert bringup.absence(recorder) == (
+        'rosbag2 is left out: the package no_such_package is not installed')
+
+
+def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
+    monkeypatch.setenv('ROS_HOME', str(tmp_path))
+    shipped = table(rqt='true')['rqt'].arguments[-1]
+    assert Path(shipped) == ROOT / 'config' / 'furuta.perspective'
+    moved = Path(table(rqt='true', namespace='/lab/left')['rqt'].arguments[-1])
+    text = moved.read_text()
+    assert json.loads(text).keys() == json.loads(Path(shipped).read_text()).keys()
+    named = re.findall(r"'(/[a-z][^']*)'", Path(shipped).read_text())
+    assert len(named) == 13
+    assert re.findall(r"'(/[a-z][^']*)'", text) == [f'/lab/left{name}' for name in named]
 
 
 @pytest.mark.parametrize(('given', 'words'), [
