@@ -11,12 +11,11 @@ import contextlib
 from dataclasses import asdict
 import fcntl
 import json
-import math
 import os
 from pathlib import Path
 from typing import Any
 
-from pacsbo_ros.tuning.trial import Measured, Told, Trial
+from pacsbo_ros.tuning.trial import Told
 
 FORMAT = 1
 
@@ -88,18 +87,10 @@ class Journal:
 
     def _told(self, data: dict[str, Any], number: int) -> Told:
         try:
-            trial, measured = data['trial'], data['measured']
-            told = Told(
-                Trial(**{k: tuple(v) if isinstance(v, list) else v for k, v in trial.items()}),
-                Measured(**{k: tuple(v) if isinstance(v, list) else v
-                            for k, v in measured.items()}))
-            numbers = (*told.trial.gains, *told.trial.point, *told.measured.values,
-                       told.measured.reward, told.measured.max_alpha, told.measured.max_theta)
-            if all(math.isfinite(n) for n in numbers):
-                return told
-        except (KeyError, TypeError, AttributeError):
-            pass
-        raise JournalError(f'{self.path}: line {number} is not an episode; restore the file')
+            return Told.from_record(data)
+        except ValueError as error:
+            raise JournalError(f'{self.path}: line {number} is not an episode; restore the '
+                               'file') from error
 
     def append(self, told: Told) -> None:
         """Write an episode so that it survives a power cut."""

@@ -6,17 +6,20 @@ What a run keeps for pictures beside its journal, one item per episode.
     planes/0007.npz   what the model believed of the gain plane after it
     progress.jsonl    a line per episode: norm bounds and safe shares after it
 
-None of it is needed to resume a run; a picture lacks what is missing here.
+None of it is needed to resume a run; a picture lacks what is missing or damaged here.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 import json
 from pathlib import Path
+from typing import TypeVar
 
 from pacsbo_ros.tuning.trace import Trace
 from pacsbo_ros.view.plane import GainPlane
+
+Item = TypeVar('Item')
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Keepsakes:
         self._traces = folder / 'traces'
         self._planes = folder / 'planes'
         self._progress = folder / 'progress.jsonl'
+        self.damaged: list[str] = []  # names of files that could not be read
 
     def keep_trace(self, iteration: int, trace: Trace) -> None:
         """Keep the movement of an episode; a repeated one replaces it."""
@@ -55,16 +59,23 @@ class Keepsakes:
             file.write(json.dumps(asdict(progress)) + '\n')
 
     def trace(self, iteration: int) -> Trace | None:
-        """Return the movement of an episode; None if it was not kept."""
+        """Return the movement of an episode; None if it was not kept or is damaged."""
         path = self._traces / f'{iteration:04}.csv'
-        return Trace.load(path) if path.exists() else None
+        return self._load(Trace.load, path) if path.exists() else None
 
     def planes(self, stages: int | None = None) -> list[GainPlane]:
-        """Return all planes in order, or this many from the first to the last."""
+        """Return all sound planes in order, or this many from the first to the last."""
         files = sorted(self._planes.glob('*.npz')) if self._planes.is_dir() else []
         if stages is not None and len(files) > stages:
             files = [files[round(i * (len(files) - 1) / (stages - 1))] for i in range(stages)]
-        return [GainPlane.load(path) for path in files]
+        return [plane for path in files if (plane := self._load(GainPlane.load, path))]
+
+    def _load(self, load: Callable[[Path], Item], path: Path) -> Item | None:
+        try:
+            return load(path)
+        except Exception:  # the readers of archives and numbers fail in many ways
+            self.damaged.append(f'{path.parent.name}/{path.name}')
+            return None
 
     def progress(self) -> list[Progress]:
         """Return the norm bounds in the order of the episodes; a torn line is left out."""

@@ -1,8 +1,13 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
-"""The pictures of a run, as matplotlib figures."""
+"""
+The pictures of a run, as matplotlib figures.
+
+Their margins are given: an automatic layout draws every figure three times to find them, and
+every run waits for its pictures.
+"""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +31,20 @@ STYLE = {
     'svg.fonttype': 'path', 'svg.hashsalt': 'pacsbo_ros'}
 
 
-def _figure(width: float, height: float) -> Figure:
+WIDTH = 9.2  # inch, of every figure
+
+
+def _grid(height: float, rows: int, columns: int, gap: float = 0.5, bottom: float = 0.45,
+          right: float = 0.1, top: float = 0.35, **options: Any) -> tuple[Figure, Any]:
+    """Return a figure and its (rows, columns) axes; lengths in inch."""
     from matplotlib.figure import Figure
-    return Figure(figsize=(width, height), layout='constrained')
+    left, line = 0.6, 0.15
+    figure = Figure(figsize=(WIDTH, height))
+    wide = (WIDTH - left - right - (columns - 1) * gap) / columns
+    high = (height - top - bottom - (rows - 1) * line) / rows
+    return figure, figure.subplots(rows, columns, squeeze=False, gridspec_kw={
+        'left': left / WIDTH, 'right': 1 - right / WIDTH, 'bottom': bottom / height,
+        'top': 1 - top / height, 'wspace': gap / wide, 'hspace': line / high}, **options)
 
 
 def history(run: RunData) -> Figure:
@@ -39,8 +55,7 @@ def history(run: RunData) -> Figure:
     safe = run.column(lambda t: t.measured.safe).astype(bool)
     checked = np.array([t.trial.role == VERIFICATION for t in run.told])
     best = np.maximum.accumulate(np.where(safe & ~checked, reward, -np.inf))
-    figure = _figure(9.2, 3.1)
-    left, right = figure.subplots(1, 2)
+    figure, ((left, right),) = _grid(3.1, 1, 2, gap=0.6)
     known = np.isfinite(best)
     left.step(episodes[known], best[known], where='post', color=palette.BEST, lw=2,
               label='best so far')
@@ -67,8 +82,7 @@ def norms(run: RunData) -> Figure:
     functions, domains = run.progress[-1].functions, run.progress[-1].domains
     items = [p for p in run.progress if (p.functions, p.domains) == (functions, domains)]
     episodes = [p.iteration for p in items]
-    figure = _figure(9.2, 2.6)
-    axes = figure.subplots(1, len(functions) + 1)
+    figure, (axes,) = _grid(2.6, 1, len(functions) + 1, gap=0.4)
     for f, name in enumerate(functions):
         for d, domain in enumerate(domains):
             axes[f].plot(episodes, [p.norm_bound[f * len(domains) + d] for p in items],
@@ -86,20 +100,21 @@ def norms(run: RunData) -> Figure:
 
 def plane(item: GainPlane) -> Figure:
     """Draw the gain plane with everything on it."""
-    figure = _figure(9.2, 4.2)
-    whole, close = figure.subplots(1, 2)
+    figure, ((whole, close),) = _grid(4.2, 1, 2, gap=0.75, bottom=0.8, right=1.0)
     _draw_plane(whole, item, 0.6)
     mesh = _draw_plane(close, item, 1.0)
     (left, low), (right, high) = item.close_up()
     close.set(title='close up', xlim=(left, right), ylim=(low, high))
     close.locator_params(nbins=6)
     whole.set(title='whole box')
-    bar = figure.colorbar(mesh, ax=close, pad=0.02, aspect=28)
+    place = close.get_position()
+    bar = figure.colorbar(mesh, cax=figure.add_axes((place.x1 + 0.012, place.y0, 0.012,
+                                                     place.height)))
     bar.set_label('lower bound of the tightest constraint')
     bar.outline.set_visible(False)
     for axes in (whole, close):
         axes.set(xlabel=_label(item.names[0]), ylabel=_label(item.names[1]))
-    figure.legend(*close.get_legend_handles_labels(), loc='outside lower center', ncols=7,
+    figure.legend(*close.get_legend_handles_labels(), loc='lower center', ncols=7,
                   handletextpad=0.4, columnspacing=1.4)
     return figure
 
@@ -107,9 +122,8 @@ def plane(item: GainPlane) -> Figure:
 def growth(planes: tuple[GainPlane, ...]) -> Figure:
     """Draw how the safe set grew, stage by stage, in the last one's close-up."""
     (left, low), (right, high) = planes[-1].close_up()
-    figure = _figure(9.2, 2.7)
-    for axes, item in zip(figure.subplots(1, len(planes), sharey=True, squeeze=False)[0], planes,
-                          strict=True):
+    figure, (row,) = _grid(2.6, 1, len(planes), gap=0.2, bottom=0.3, sharey=True)
+    for axes, item in zip(row, planes, strict=True):
         _draw_plane(axes, item, 0.6)
         axes.set(title=f'after {item.iteration}: {100 * item.safe_share:.1f} % safe',
                  xlim=(left, right), ylim=(low, high))
@@ -121,8 +135,8 @@ def traces(run: RunData) -> Figure:
     """Draw the movement of the chosen episodes."""
     rows = (('alpha', 'pendulum α [°]', np.degrees), ('theta', 'arm θ [°]', np.degrees),
             ('volts', 'motor [V]', np.asarray))
-    figure = _figure(9.2, 4.9)
-    grid = figure.subplots(len(rows), len(run.traces), sharex=True, sharey='row', squeeze=False)
+    figure, grid = _grid(5.0, len(rows), len(run.traces), gap=0.2, top=0.5, sharex=True,
+                         sharey='row')
     for column, (why, (told, trace)) in enumerate(run.traces.items()):
         time = trace.column('time')
         paint = palette.SAFE if told.measured.safe else palette.UNSAFE
@@ -148,13 +162,15 @@ def _label(name: str) -> str:
 
 
 def _draw_plane(axes: Axes, item: GainPlane, size: float):
-    """Draw margin, safe set, hulls and samples; return the coloured mesh."""
+    """Draw margin, safe set, hulls and samples; return the coloured picture."""
     from matplotlib.colors import LinearSegmentedColormap
     colours = LinearSegmentedColormap.from_list('margin', palette.MARGIN_STOPS)
     span = palette.MARGIN_SPAN
-    x, y = item.axis(0), item.axis(1)
-    mesh = axes.pcolormesh(x, y, item.margin, cmap=colours, vmin=-span, vmax=span,
-                           shading='gouraud', rasterized=True)
+    rows, columns = item.margin.shape
+    half = np.subtract(item.upper, item.lower) / (2 * (columns - 1), 2 * (rows - 1))
+    (left, low), (right, high) = item.lower - half, item.upper + half
+    mesh = axes.imshow(item.margin, cmap=colours, vmin=-span, vmax=span, origin='lower',
+                       extent=(left, right, low, high), aspect='auto', interpolation='bilinear')
     for i, line in enumerate(item.boundary()):
         axes.plot(*line.T, color='white', lw=3.2 * size)
         axes.plot(*line.T, color=palette.BOUNDARY, lw=1.6 * size,

@@ -35,6 +35,8 @@ h1 { margin: 0 0 6px; font-size: 27px; letter-spacing: -.01em; }
 h2 { margin: 34px 0 4px; font-size: 19px; }
 header p { margin: 0; color: #a9b6c2; }
 p.lead { margin: 0 0 10px; color: #66727f; }
+p.note { margin: 12px 0 0; padding: 8px 14px; border-left: 4px solid #c08212;
+         background: #fff6e0; }
 .pill { display: inline-block; padding: 3px 12px; border-radius: 99px; font-weight: 600;
         font-size: 13px; color: #fff; vertical-align: 4px; margin-left: 12px; }
 .good { background: #2aa198; } .bad { background: #e5484d; } .warn { background: #c08212; }
@@ -60,53 +62,49 @@ details summary { cursor: pointer; color: #66727f; }
 def write_report(folder: Path) -> Path:
     """Write the pictures and the page of a run into its folder; return the page."""
     run = RunData.load(folder)
-    figures = _figures(run)
-    for name in ('history', 'gain_plane'):
-        if name in figures:
-            figures[name].savefig(folder / f'{name}.png', dpi=130)
+    import matplotlib
+    matplotlib.use('Agg')
+    with matplotlib.rc_context(plots.STYLE):
+        figures = _figures(run)
+        for name in ('history', 'gain_plane'):
+            if name in figures:
+                figures[name].savefig(folder / f'{name}.png', dpi=130)
+        content = _page(run, {name: _svg(figure) for name, figure in figures.items()})
     page = folder / REPORT
     temporary = folder / f'.{REPORT}.tmp'
-    temporary.write_text(_page(run, figures), encoding='utf-8')
+    temporary.write_text(content, encoding='utf-8')
     temporary.replace(page)
     return page
 
 
 def _figures(run: RunData) -> dict[str, Figure]:
     """Draw what there is data for."""
-    import matplotlib
-    matplotlib.use('Agg')
     figures = {}
-    with matplotlib.rc_context(plots.STYLE):
-        if run.planes:
-            figures['gain_plane'] = plots.plane(run.planes[-1])
-        if len(run.planes) > 1:
-            figures['growth'] = plots.growth(run.planes)
-        if run.told:
-            figures['history'] = plots.history(run)
-        if run.progress and run.progress[-1].functions:
-            figures['norms'] = plots.norms(run)
-        if run.traces:
-            figures['traces'] = plots.traces(run)
-        for figure in figures.values():
-            figure.draw_without_rendering()  # while the style is in force
+    if run.planes:
+        figures['gain_plane'] = plots.plane(run.planes[-1])
+    if len(run.planes) > 1:
+        figures['growth'] = plots.growth(run.planes)
+    if run.told:
+        figures['history'] = plots.history(run)
+    if run.progress and run.progress[-1].functions:
+        figures['norms'] = plots.norms(run)
+    if run.traces:
+        figures['traces'] = plots.traces(run)
     return figures
 
 
 def _svg(figure: Figure) -> str:
     """Return a figure as an SVG element."""
-    import matplotlib
     text = io.StringIO()
-    with matplotlib.rc_context(plots.STYLE):
-        figure.savefig(text, format='svg', dpi=160, metadata={'Date': None, 'Creator': None})
+    figure.savefig(text, format='svg', dpi=160, metadata={'Date': None, 'Creator': None})
     return text.getvalue()[text.getvalue().index('<svg'):]
 
 
-def _page(run: RunData, figures: dict[str, Figure]) -> str:
+def _page(run: RunData, figures: dict[str, str]) -> str:
     verdict = (('good', 'verified') if run.verified else ('warn', 'not verified')
                if all(t.measured.safe for t in run.told) else ('bad', 'not verified'))
     parts = [f'<div class="tiles">{"".join(_tile(*tile) for tile in _tiles(run))}</div>']
-    if run.note:
-        parts.append(f'<p class="lead">{escape(run.note)} What follows it is not shown.</p>')
+    parts += [f'<p class="note">{escape(note)}</p>' for note in run.notes]
     for name, title, lead in (
             ('gain_plane', 'The gain plane',
              'What the model guarantees at the end of the run. Gains inside the line are safe '
@@ -120,7 +118,7 @@ def _page(run: RunData, figures: dict[str, Figure]) -> str:
              'limits that came near.')):
         if name in figures:
             parts.append(f'<h2>{title}</h2><p class="lead">{lead}</p>'
-                         f'<section class="card">{_svg(figures[name])}</section>')
+                         f'<section class="card">{figures[name]}</section>')
     parts += [_outcomes(run), _episodes(run), _parameters(run)]
     count = len(run.told)
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -170,6 +168,8 @@ def _table(head: list[str], rows: list[tuple[str, list[Any]]]) -> str:
 
 
 def _outcomes(run: RunData) -> str:
+    if not run.told:
+        return '<p class="note">No episode has been told yet.</p>'
     counts: dict[Outcome, int] = {}
     for told in run.told:
         outcome = Outcome(told.measured.outcome)
@@ -181,6 +181,8 @@ def _outcomes(run: RunData) -> str:
 
 
 def _episodes(run: RunData) -> str:
+    if not run.told:
+        return ''
     rows = []
     for told in run.told:
         m, t = told.measured, told.trial
@@ -196,6 +198,8 @@ def _episodes(run: RunData) -> str:
 
 def _parameters(run: RunData) -> str:
     rows = [('', [name, value]) for name, value in run.parameters.items()]
+    if not run.parameters:
+        return ''
     return ('<h2>Parameters</h2><details open><summary>As they were in force</summary>'
             + _table(['parameter', 'value'], rows) + '</details>')
 

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import yaml
 
+from pacsbo_ros.furuta.outcome import Outcome
 from pacsbo_ros.tuning.keepsakes import Keepsakes, Progress
 from pacsbo_ros.tuning.run_folder import BEST_GAINS, JOURNAL, PARAMETERS
 from pacsbo_ros.tuning.trace import Trace
-from pacsbo_ros.tuning.trial import START, VERIFICATION, Measured, Told, Trial
+from pacsbo_ros.tuning.trial import START, VERIFICATION, Told
 from pacsbo_ros.view.plane import GainPlane
 
 STAGES = 4  # planes that show how the safe set grew
@@ -27,7 +28,7 @@ class RunData:
     run_id: str
     names: tuple[str, ...]  # of the tuned gains
     told: tuple[Told, ...]
-    note: str  # what could not be read; empty if all could
+    notes: tuple[str, ...]  # sentences on what could not be read
     parameters: dict[str, Any]
     planes: tuple[GainPlane, ...]  # some stages, the last one last
     progress: tuple[Progress, ...]
@@ -40,20 +41,17 @@ class RunData:
         journal = folder / JOURNAL
         if not journal.is_file():
             raise ValueError(f'{folder} is not a run folder: it has no {JOURNAL}')
-        problem, told, note = _read(journal)
-        names = tuple(problem.get('box', {}).get('names', ())) or tuple(
-            f'gain {i + 1}' for i in range(len(told[0].trial.gains) if told else 0))
-        parameters = folder / PARAMETERS
+        names, told, notes = _read(journal)
+        parameters, note = _parameters(folder / PARAMETERS)
         keepsakes = Keepsakes(folder)
-        return cls(
-            folder.resolve().name, names, tuple(told), note,
-            _flat(yaml.safe_load(parameters.read_text(encoding='utf-8')))
-            if parameters.exists() else {},
-            tuple(keepsakes.planes(STAGES)), tuple(keepsakes.progress()),
-            {why: (item, trace) for why, item in _chosen(told).items()
-             if (trace := keepsakes.trace(item.trial.iteration)) is not None
-             and len(trace.samples)},
-            (folder / BEST_GAINS).exists())
+        planes = tuple(keepsakes.planes(STAGES))
+        traces = {why: (item, trace) for why, item in _chosen(told).items()
+                  if (trace := keepsakes.trace(item.trial.iteration)) is not None
+                  and len(trace.samples)}
+        left_out = [f'{name} could not be read and is left out.' for name in keepsakes.damaged]
+        return cls(folder.resolve().name, names, tuple(told), (*notes, *note, *left_out),
+                   parameters, planes, tuple(keepsakes.progress()), traces,
+                   (folder / BEST_GAINS).exists())
 
     @property
     def best(self) -> Told | None:
@@ -94,29 +92,34 @@ def _chosen(told: list[Told]) -> dict[str, Told]:
     return chosen
 
 
-def _read(journal: Path) -> tuple[dict[str, Any], list[Told], str]:
-    """Return the problem and the episodes up to the first line that is damaged."""
-    problem: dict[str, Any] = {}
+def _read(journal: Path) -> tuple[tuple[str, ...], list[Told], list[str]]:
+    """Return the names of the gains, the episodes up to the first damaged line, and notes."""
+    names: tuple[str, ...] = ()
     told: list[Told] = []
     for number, line in enumerate(journal.read_text('utf-8', 'replace').splitlines(), start=1):
         try:
             data = json.loads(line)
             if number == 1:
-                problem = data['problem']
+                names = tuple(map(str, data['problem'].get('box', {}).get('names', ())))
             else:
-                trial, measured = ({k: tuple(v) if isinstance(v, list) else v
-                                    for k, v in data[key].items()}
-                                   for key in ('trial', 'measured'))
-                told.append(Told(Trial(**trial), Measured(**measured)))
+                episode = Told.from_record(data)
+                Outcome(episode.measured.outcome)
+                told.append(episode)
         except (ValueError, KeyError, TypeError, AttributeError):
-            return problem, told, f'Line {number} of {journal.name} could not be read.'
-    return problem, told, ''
+            return names, told, [f'Line {number} of {journal.name} could not be read; what '
+                                 'follows it is not shown.']
+    return names or tuple(f'gain {i + 1}' for i in range(
+        len(told[0].trial.gains) if told else 0)), told, []
 
 
-def _flat(parameters: Any) -> dict[str, Any]:
-    """Return the parameters of all nodes under 'node name'."""
-    result = {}
-    for node, content in (parameters or {}).items():
-        for name, value in content.get('ros__parameters', {}).items():
-            result[f'{node.rsplit("/", 1)[-1]} {name}'] = value
-    return result
+def _parameters(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return the parameters of all nodes under 'node name', and notes."""
+    result: dict[str, Any] = {}
+    try:
+        content = yaml.safe_load(path.read_text(encoding='utf-8')) if path.exists() else None
+        for node, parameters in (content or {}).items():
+            for name, value in parameters.get('ros__parameters', {}).items():
+                result[f'{node.rsplit("/", 1)[-1]} {name}'] = value
+    except (yaml.YAMLError, UnicodeDecodeError, AttributeError):
+        return {}, [f'{path.name} could not be read and is left out.']
+    return result, []

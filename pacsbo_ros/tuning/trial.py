@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+import math
+from typing import Any
 
 START = 'start'  # role of a trial with the given safe gains
 VERIFICATION = 'verification'  # role of the trial that confirms the best gains
@@ -46,3 +48,18 @@ class Told:
 
     trial: Trial
     measured: Measured
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Told:
+        """Read what asdict() gave and JSON kept; ValueError if it is no episode."""
+        try:
+            trial, measured = ({k: tuple(v) if isinstance(v, list) else v
+                                for k, v in record[key].items()} for key in ('trial', 'measured'))
+            told = cls(Trial(**trial), Measured(**measured))
+            numbers = (*told.trial.gains, *told.trial.point, *told.measured.values,
+                       told.measured.reward, told.measured.max_alpha, told.measured.max_theta)
+            if all(math.isfinite(n) for n in numbers):
+                return told
+        except (KeyError, TypeError, AttributeError):
+            pass
+        raise ValueError('it is not an episode')

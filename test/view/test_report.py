@@ -100,18 +100,45 @@ def test_the_page_is_self_contained_and_complete(folder):
     assert not [p for p in folder.iterdir() if p.name.endswith('.tmp')]
 
 
-def test_a_torn_journal_gives_a_report_that_says_so(folder):
+def test_a_torn_journal_and_damaged_files_give_a_report_that_says_so(folder):
     journal = folder / 'episodes.jsonl'
     journal.write_text(journal.read_text()[:-40])
+    (folder / 'planes' / '0005.npz').write_bytes(b'PK\x03\x04 no archive')
     page = write_report(folder).read_text(encoding='utf-8')
-    assert 'Line 6 of episodes.jsonl could not be read.' in page
+    assert 'Line 6 of episodes.jsonl could not be read;' in page
+    assert 'planes/0005.npz could not be read and is left out.' in page
+    assert '1 of 4' in page
+    assert page.count('<svg') == 5
+
+
+@pytest.mark.parametrize('damage', [b'', b'PK\x03\x04 no archive', b'\xff\xfe\x00', b'a: [b'])
+def test_damaged_files_are_left_out_and_named(folder, damage):
+    names = {'planes/0005.npz', 'traces/0003.csv', 'parameters.yaml'}
+    for name in names:
+        (folder / name).write_bytes(damage)
+    run = RunData.load(folder)
+    unreadable = names if damage else names - {'parameters.yaml'}  # no parameters are none
+    assert set(run.notes) == {f'{n} could not be read and is left out.' for n in unreadable}
+    assert [p.iteration for p in run.planes] == [1, 2, 4]
+    assert 'best' not in run.traces
+    assert len(run.told) == 5
+
+
+@pytest.mark.parametrize('line', ['{}', '[]', 'null', '{"trial": {}, "measured": {}}'])
+def test_a_line_that_is_no_episode_is_named(folder, line):
+    journal = folder / 'episodes.jsonl'
+    head, *rest = journal.read_text().splitlines()
+    journal.write_text('\n'.join([head, rest[0], line, *rest[1:]]))
+    run = RunData.load(folder)
+    assert len(run.told) == 1
+    assert run.notes[0].startswith('Line 3 of episodes.jsonl could not be read')
 
 
 def test_a_run_that_has_only_begun_has_a_report(tmp_path):
     (tmp_path / 'episodes.jsonl').write_text('{"format": 1, "problem": {}}\n')
     page = write_report(tmp_path).read_text(encoding='utf-8')
     assert 'not verified' in page
-    assert '0 of 0' in page
+    assert 'No episode has been told yet.' in page
 
 
 def test_the_command_names_what_is_wrong(tmp_path):
