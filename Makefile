@@ -11,7 +11,7 @@ ARGS ?=
 ROOT := $(shell cd "$$(dirname "$(strip $(MAKEFILE_LIST))")" && pwd)
 IN := cd "$(ROOT)" && .venv/bin/with-ros
 
-.PHONY: help setup run test bench lint clean
+.PHONY: help setup run test bench faults lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -30,6 +30,9 @@ test: setup  ## run the tests
 
 bench: setup  ## run every benchmark, print a table, write build/bench.json
 	@$(IN) python -m bench $(ARGS)
+
+faults: setup  ## break every process in every way, print the table
+	@$(IN) python -m faults $(ARGS)
 
 lint: setup  ## check style and types
 	@$(IN) python -m ruff check .

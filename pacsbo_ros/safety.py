@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 from pacsbo_ros.furuta.scaling import wrap
 
+DRIFT = 1e-3  # by how much two clocks may run at different speeds
+
 
 class Freshness:
     """
@@ -24,8 +26,9 @@ class Freshness:
 
     A message counts only if it is newer than the last one and was not held up on its way; so
     duplicated, reordered and delayed messages let the age grow just like lost ones. The delay is
-    measured against the quickest message seen, hence the two clocks need not agree. After
-    `forget` seconds without any good message the source is taken for a restarted one.
+    measured against the quickest message seen, hence the two clocks need not agree, and may drift
+    apart slowly. After `forget` seconds without any good message, or when another process sends,
+    the source is taken for a restarted one. Two processes that send in turn are rivals.
     """
 
     def __init__(self, max_delay: float = 0.05, forget: float = 1.0) -> None:
@@ -35,21 +38,38 @@ class Freshness:
         self._received = -math.inf
         self._order = -math.inf
         self._least_delay = math.inf
+        self._source = 0
+        self._heard: dict[int, float] = {}  # when each sender was last heard, for a while
+        self._rivalled = -math.inf
 
-    def accept(self, now: float, stamp: float, order: float) -> bool:
+    def accept(self, now: float, stamp: float, order: float, source: int = 0) -> bool:
         """Note a message that was stamped and numbered by its sender; tell if it counts."""
         if not math.isfinite(stamp):
             return False
         delay = now - stamp
-        if now - self._received > self.forget:
-            self._least_delay = delay
+        if self._is_new(now, source) or now - self._received > self.forget:
+            least = delay
         elif order <= self._order:
             return False
-        self._least_delay = min(self._least_delay, delay)
-        if delay - self._least_delay > self.max_delay:
+        else:
+            least = min(self._least_delay + DRIFT * (now - self._received), delay)
+        if delay - least > self.max_delay:
             return False
-        self._received, self._order = now, order
+        self._received, self._order, self._least_delay = now, order, least
         return True
+
+    def _is_new(self, now: float, source: int) -> bool:
+        """Tell whether another process sends than last time; one that comes back is a rival."""
+        self._heard = {s: then for s, then in self._heard.items() if now - then <= self.forget}
+        new = source != self._source
+        if new and source in self._heard:
+            self._rivalled = now
+        self._heard[source], self._source = now, source
+        return new
+
+    def rivals(self, now: float) -> bool:
+        """Tell whether more than one process was sending of late."""
+        return now - self._rivalled <= self.forget
 
     def age(self, now: float) -> float:
         """Return the seconds since the last message that counted; infinite before the first."""
@@ -163,9 +183,9 @@ class Watch:
 
     def see_heartbeat(self, now: float, stamp: float, sequence: int, voltage: float,
                       gains: Sequence[float], running: bool, upright: bool, run_id: str,
-                      iteration: int) -> None:
+                      iteration: int, source: int = 0) -> None:
         """Take in what the controller says it does; upright: its pendulum should stay up."""
-        if not self.heartbeat.accept(now, stamp, sequence):
+        if not self.heartbeat.accept(now, stamp, sequence, source):
             return
         self._voltage = voltage
         self._gains = tuple(gains)
@@ -199,6 +219,9 @@ class Watch:
             if age > limit:
                 since = f'for {age:.3f} s' if math.isfinite(age) else 'yet'
                 yield Failure(cause, age, limit, f'no good {what} {since} (limit {limit:.3f} s)')
+        if self.heartbeat.rivals(now):
+            yield Failure('controllers', 2.0, 1.0, 'two controllers send heartbeats; end one of '
+                          'them')
         if not abs(self._voltage) <= limits.voltage:
             yield Failure('voltage', self._voltage, limits.voltage,
                           f'voltage {self._voltage:.2f} V exceeds {limits.voltage:.2f} V')
@@ -221,14 +244,17 @@ class Watch:
         if not running.run_id:
             return  # a person's own episode: no optimiser proposed it
         run_id, iteration, proposed = self._candidate
-        if (run_id, iteration) == (running.run_id, running.iteration) and all(
+        if (run_id, iteration) == (running.run_id, running.iteration) and proposed and all(
                 self._gains[index] == gain for index, gain in proposed.items()):
             return
         waited = now - running.since
         if waited > self.limits.candidate_grace:
+            rival = (f'; run {run_id} proposes too: end one of the two optimisers'
+                     if run_id not in ('', running.run_id) else '')
             yield Failure('candidate', waited, self.limits.candidate_grace,
                           f'gains {[float(g) for g in self._gains]} are in force, not those '
-                          f'proposed for iteration {running.iteration} of run {running.run_id}')
+                          f'proposed for iteration {running.iteration} of run {running.run_id}'
+                          + rival)
 
     def check(self, now: float) -> Verdict:
         """Judge what was seen so far; latch the first failure while armed."""

@@ -11,6 +11,7 @@ TABLES = {
     'furuta_controller': 'pacsbo_ros.nodes.furuta_controller',
     'safety_monitor': 'pacsbo_ros.nodes.safety_monitor',
     'pacsbo_optimizer': 'pacsbo_ros.nodes.tuning_parameters',
+    'simulated_plant': 'pacsbo_ros.nodes.simulated_plant',
 }
 HEAD = '''# Launch arguments and parameters
 

@@ -151,7 +151,7 @@ class Episode:
         """Prepare; the seed is only carried into the result."""
         if not isinstance(gains, Gains):
             raise ValueError(f'gains are {gains!r}; make them with Gains(k_theta, k_alpha, ...)')
-        self.gains = gains
+        self.change_gains(gains)
         self.limits = limits or Limits()
         self.settings = settings or EpisodeSettings()
         self.seed = seed
@@ -161,7 +161,6 @@ class Episode:
         self._samples = self.settings.samples
         self._push_sample = self.settings.push_sample
         self._ringing_sample = self.settings.ringing_sample
-        self._gain_tuple = gains.as_tuple()
         self._sample_reward = self.settings.reward.sample
         self._tick = 0  # samples in the present phase
         self._upright = 0  # consecutive upright samples while waiting or catching
@@ -209,6 +208,10 @@ class Episode:
         if self.phase is Phase.RUNNING:
             return self._run(theta, alpha, theta_dot, alpha_dot)
         return self._get_upright(theta, alpha, theta_dot, alpha_dot)
+
+    def change_gains(self, gains: Gains) -> None:
+        """Go on with other gains from the next control update."""
+        self.gains, self._gain_tuple = gains, gains.as_tuple()
 
     def abort(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:
         """

@@ -30,11 +30,13 @@ from pacsbo_ros.furuta.swing_up import SwingUp
 from pacsbo_ros.msg import ControllerState, EpisodeResult, SafetyStatus
 from pacsbo_ros.nodes.loop_timing import LoopTiming
 from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
-from pacsbo_ros.nodes.plants import PLANTS, PRESETS, make_driver
+from pacsbo_ros.nodes.plants import PLANTS, PRESETS, STATE_TIMEOUT, make_driver
 from pacsbo_ros.nodes.spinning import (
     EVENTS,
     HEARTBEAT,
+    RECORDS,
     STATES,
+    process_number,
     raise_priority,
     spin,
     stamp_seconds,
@@ -112,13 +114,13 @@ class FurutaController(Node):
         self._driver_note = ''
         self._refused = ''
         self._samples_due = 0.0
-        self._sequence = 0
+        self._source, self._sequence = process_number(), 0
         self._state = ControllerState.DISARMED
         self._timing = LoopTiming(SAMPLE_PERIOD)
 
         self._joints = self.create_publisher(JointState, 'joint_states', STATES)
         self._heartbeat = self.create_publisher(ControllerState, 'controller_state', HEARTBEAT)
-        self._results = self.create_publisher(EpisodeResult, 'episode_result', EVENTS)
+        self._results = self.create_publisher(EpisodeResult, 'episode_result', RECORDS)
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', EVENTS)
         self.create_subscription(SafetyStatus, 'safety_status', self._on_status, HEARTBEAT)
         self.add_on_set_parameters_callback(self._may_set)
@@ -131,18 +133,23 @@ class FurutaController(Node):
     # Consent of the monitor.
 
     def _on_status(self, status: SafetyStatus) -> None:
-        if self._verdict.accept(steady_now(), stamp_seconds(status.stamp), status.sequence):
+        if self._verdict.accept(steady_now(), stamp_seconds(status.stamp), status.sequence,
+                                status.source):
             self._status = status
         elif not status.ok:
             self._status = status  # a late or doubled stop is still a stop
 
     def _objection(self) -> tuple[Outcome, str, bool] | None:
         """Say why the motor may not move (outcome, reason, whether a limit was measured)."""
-        age = self._verdict.age(steady_now())
+        now = steady_now()
+        if self._verdict.rivals(now):
+            return (Outcome.INFRASTRUCTURE, 'two safety monitors publish verdicts; end one of '
+                    'them', False)
+        age = self._verdict.age(now)
         if not age <= self._p.verdict_timeout:
             since = f'for {age:.3f} s' if math.isfinite(age) else 'yet'
             return Outcome.INFRASTRUCTURE, f'no verdict of the safety monitor {since}', False
-        if not self._status.ok:
+        if not (self._status.ok and self._status.state == SafetyStatus.ARMED):
             return (Outcome.ABORTED_BY_MONITOR, self._status.reason, self._status.limit_exceeded)
         return None
 
@@ -216,7 +223,7 @@ class FurutaController(Node):
     def _tick(self) -> None:
         """Do one turn of the loop."""
         now = steady_now()
-        self._timing.note(now)
+        held_up = self._timing.note(now)
         episode = self._episode
         objection = self._objection()
         if episode is None:
@@ -224,6 +231,10 @@ class FurutaController(Node):
         else:
             if objection is not None:
                 episode.abort(*objection)
+            elif held_up > STATE_TIMEOUT and self._p.plant != 'simulated':
+                # The plant did not wait: what it did meanwhile says nothing about the gains.
+                episode.abort(Outcome.INFRASTRUCTURE,
+                              f'the control loop was held up for {held_up:.3f} s')
             elif self._goal is not None and self._goal.is_cancel_requested:
                 episode.abort(Outcome.CANCELLED, 'cancelled by the client')
             self._advance(episode, now)
@@ -311,7 +322,7 @@ class FurutaController(Node):
         self._state = state
         goal = self._goal.request if self._goal is not None else None
         heartbeat = ControllerState(
-            stamp=stamp, sequence=self._sequence, state=state,
+            stamp=stamp, source=self._source, sequence=self._sequence, state=state,
             note=self._driver_note or (objection[1] if objection else self._refused),
             gains=list((episode.gains if episode else self._gains).as_tuple()),
             run_id=goal.run_id if goal else '', iteration=goal.iteration if goal else 0,
@@ -359,7 +370,7 @@ class FurutaController(Node):
             if parameter.name in GAIN_NAMES:
                 self._gains = self._gains.with_tuned([parameter.value], [parameter.name])
                 if self._episode is not None:
-                    self._episode.gains = self._gains
+                    self._episode.change_gains(self._gains)
             elif parameter.name == 'manual':
                 if parameter.value and self._episode is None:
                     settings = dataclasses.replace(self._settings, duration=3600.0, push=None)
@@ -369,10 +380,11 @@ class FurutaController(Node):
                     self._episode.abort(Outcome.CANCELLED, 'manual driving switched off')
 
     def destroy_node(self) -> None:
-        """Leave with zero volts, and tell a waiting client what happened."""
+        """Leave with zero volts, and say what became of the episode."""
+        self._safe_write()
         if self._episode is not None:
             self._episode.abort(Outcome.INFRASTRUCTURE, 'the controller was shut down')
-        self._safe_write()
+            self._finish(self._episode)
         self._driver.close()
         super().destroy_node()
 

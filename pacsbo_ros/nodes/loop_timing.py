@@ -25,13 +25,15 @@ class LoopTiming:
         self._last: float | None = None
         self._overruns = 0
 
-    def note(self, now: float) -> None:
-        """Note the start of a turn of the loop."""
+    def note(self, now: float) -> float:
+        """Note the start of a turn of the loop; return the seconds since the one before."""
+        elapsed = 0.0
         if self._last is not None:
             elapsed = now - self._last
             self._periods.append(elapsed)
             self._overruns += elapsed > self._late
         self._last = now
+        return elapsed
 
     def report(self) -> Timing:
         """Return the timing so far; zeros before the second turn."""

@@ -23,7 +23,7 @@ from pacsbo_ros.furuta.scaling import Scaling
 from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, GainMap, OptimizerState
 from pacsbo_ros.nodes import progress, terminal
 from pacsbo_ros.nodes.parameters import StartError, declare
-from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, spin, steady_now
+from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED, RECORDS, spin, steady_now
 from pacsbo_ros.nodes.tuning_parameters import PARAMETERS, make_predictor, make_problem
 from pacsbo_ros.tuning.journal import Journal, JournalError
 from pacsbo_ros.tuning.keepsakes import Keepsakes
@@ -34,6 +34,7 @@ from pacsbo_ros.tuning.tuning import Tuning
 from pacsbo_ros.view.plane import GainPlane
 
 RETRY = 0.2  # s between looks at a controller that is not ready
+LOST = 2.0  # s without a sign that the controller works at a goal
 
 
 class Closed(Exception):
@@ -81,13 +82,15 @@ class PacsboOptimizer(Node):
         self._paused = self._approved = self._finishing = self._closing = False
         self._controller: ControllerState | None = None
         self._controller_seen = -math.inf
+        self._goal = ('', 0)  # run and iteration of the newest goal
+        self._goal_seen = -math.inf  # when the controller was last seen to work at it
         self._client = ActionClient(self, RunEpisode, 'run_episode')
         self.create_subscription(ControllerState, 'controller_state', self._on_controller,
                                  HEARTBEAT)
         self._candidates = self.create_publisher(Candidate, 'candidate', LATCHED)
         self._states = self.create_publisher(OptimizerState, 'optimizer_state', LATCHED)
         self._maps = self.create_publisher(GainMap, 'gain_map', LATCHED)
-        self._told = self.create_publisher(EpisodeResult, 'told_result', EVENTS)
+        self._told = self.create_publisher(EpisodeResult, 'told_result', RECORDS)
         for name, callback in (('pause', self._on_pause), ('resume', self._on_resume),
                                ('approve', self._on_approve), ('finish', self._on_finish)):
             self.create_service(Trigger, name, callback)
@@ -180,9 +183,10 @@ class PacsboOptimizer(Node):
         """Send the goal and wait for its result; None if it was refused or got lost."""
         goal = RunEpisode.Goal(run_id=self.folder.run_id, iteration=trial.iteration,
                                names=list(self._names), gains=list(trial.gains), seed=trial.seed)
-        handle = self._await(self._client.send_goal_async(goal), limit=2.0)
+        handle = self._await(self._client.send_goal_async(goal))
         if handle is None or not handle.accepted:
             return None
+        self._goal = (goal.run_id, goal.iteration)
         answer = self._await(handle.get_result_async())
         if answer is None or answer.status == GoalStatus.STATUS_UNKNOWN:
             return None
@@ -195,13 +199,13 @@ class PacsboOptimizer(Node):
         self._keep(self._keepsakes.keep_trace, trial.iteration, progress.trace(answer.result))
         return result
 
-    def _await(self, future, limit: float = math.inf):
-        """Wait for a future while the controller lives; None if it does not come."""
+    def _await(self, future):
+        """Wait for a future while the controller works at our goal; None if it does not come."""
         future.add_done_callback(lambda _: self._notify())
         start = steady_now()
         while not future.done():
-            silent = steady_now() - max(self._controller_seen, start)
-            if silent > 1.0 or steady_now() - start > limit:
+            # A controller that was restarted lives, but knows nothing of our goal.
+            if steady_now() - max(self._goal_seen, start) > LOST:
                 return None
             self._wait(future.done, timeout=0.1)
         return future.result()
@@ -266,6 +270,8 @@ class PacsboOptimizer(Node):
 
     def _on_controller(self, message: ControllerState) -> None:
         self._controller, self._controller_seen = message, steady_now()
+        if (message.run_id, message.iteration) == self._goal:
+            self._goal_seen = self._controller_seen
 
     def _answer(self, response: Trigger.Response, words: str, ok: bool = True):
         response.success, response.message = ok, words

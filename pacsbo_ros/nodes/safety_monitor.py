@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty
 from std_srvs.srv import Trigger
 
-from pacsbo_ros.furuta.gains import GAIN_NAMES
+from pacsbo_ros.furuta.gains import GAIN_NAMES, check_names
 from pacsbo_ros.msg import Candidate, ControllerState, SafetyStatus
 from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
 from pacsbo_ros.nodes.spinning import (
@@ -22,6 +22,7 @@ from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     LATCHED,
     STATES,
+    process_number,
     raise_priority,
     spin,
     stamp_seconds,
@@ -72,7 +73,7 @@ class SafetyMonitor(Node):
         except ValueError as error:
             raise StartError(error) from error
         self._auto_arm = p.auto_arm
-        self._sequence = 0
+        self._source, self._sequence = process_number(), 0
         self._said = None
         self._status = self.create_publisher(SafetyStatus, 'safety_status', HEARTBEAT)
         self._events = self.create_publisher(SafetyStatus, 'safety_event', EVENTS)
@@ -102,12 +103,15 @@ class SafetyMonitor(Node):
         self.watch.see_heartbeat(
             steady_now(), stamp_seconds(message.stamp), message.sequence, message.voltage,
             message.gains, upright or message.state == message.STARTING, upright,
-            message.run_id, message.iteration)
+            message.run_id, message.iteration, message.source)
 
     def _on_candidate(self, message: Candidate) -> None:
-        gains = {GAIN_NAMES.index(name): gain
-                 for name, gain in zip(message.names, message.gains, strict=False)
-                 if name in GAIN_NAMES}
+        try:
+            check_names(message.names)
+            gains = {GAIN_NAMES.index(name): gain
+                     for name, gain in zip(message.names, message.gains, strict=True)}
+        except ValueError:
+            gains = {}  # a malformed candidate allows nothing
         self.watch.see_candidate(message.run_id, message.iteration, gains)
 
     def _tick(self) -> None:
@@ -134,8 +138,9 @@ class SafetyMonitor(Node):
     def _message(self, verdict: Verdict, now: float) -> SafetyStatus:
         watch = self.watch
         return SafetyStatus(
-            stamp=self.get_clock().now().to_msg(), sequence=self._sequence,
-            state=int(verdict.state), ok=verdict.ok, cause=verdict.cause, reason=verdict.reason,
+            stamp=self.get_clock().now().to_msg(), source=self._source,
+            sequence=self._sequence, state=int(verdict.state), ok=verdict.ok,
+            cause=verdict.cause, reason=verdict.reason,
             value=float(verdict.value), limit=float(verdict.limit),
             cause_persists=verdict.cause_persists, limit_exceeded=verdict.limit_exceeded,
             alpha=watch.alpha, theta=watch.theta, state_age=watch.joints.age(now),

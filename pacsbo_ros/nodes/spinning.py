@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 import contextlib
 import os
 from pathlib import Path
+import secrets
+import signal
 import sys
+import threading
 import time
 
 import rclpy
@@ -14,6 +17,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 
 from pacsbo_ros.nodes.parameters import StartError
 
@@ -26,6 +31,10 @@ HEARTBEAT = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 STATES = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
 # Results and decisions: none may be lost while a subscriber is there.
 EVENTS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
+# The same for who keeps the books: one that comes late gets the last ones too.
+RECORDS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE,
+                     durability=DurabilityPolicy.TRANSIENT_LOCAL)
+ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> None:
@@ -36,6 +45,11 @@ def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Non
 def steady_now() -> float:
     """Return the seconds of the steady clock, for every watchdog."""
     return time.monotonic()
+
+
+def process_number() -> int:
+    """Return a number that no other process is likely to have."""
+    return secrets.randbits(63) | 1
 
 
 def stamp_seconds(stamp) -> float:
@@ -64,24 +78,36 @@ def _set_priority(nice: int) -> None:
 
 
 def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
-    """Run one node until it is shut down or its future `done`; return its exit code."""
-    rclpy.init(args=args)
+    """Run one node until a signal ends it or its future `done`; return its exit code."""
+    # rclpy's own handlers would invalidate all publishers before the node could send its last
+    # words, which for a controller are zero volts.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node = None
     executor = SingleThreadedExecutor()
+    over, interrupted = Future(), threading.Event()
+
+    def await_signal() -> None:
+        signal.sigwait(ENDING)
+        interrupted.set()
+        over.set_result(None)
+
+    threading.Thread(target=await_signal, daemon=True).start()
     try:
         node = make_node()
         executor.add_node(node)
-        done = getattr(node, 'done', None)
-        executor.spin() if done is None else executor.spin_until_future_complete(done)
+        if hasattr(node, 'done'):
+            node.done.add_done_callback(lambda _: over.set_result(None))
+        executor.spin_until_future_complete(over)
     except StartError as error:
         print(f'error: {error}', file=sys.stderr, flush=True)
         return 2
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except ExternalShutdownException:
         return 0  # somebody ended it: no fault of the node
     finally:
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
-    return getattr(node, 'exit_code', 0)
+    return 0 if interrupted.is_set() else getattr(node, 'exit_code', 0)
 
 

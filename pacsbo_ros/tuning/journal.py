@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import asdict
+import errno
 import fcntl
 import json
 import os
@@ -33,7 +34,7 @@ class Journal:
         self.told: list[Told] = []
         self.torn = False  # a torn last line was cut off
         try:
-            self._file = path.open('a+b')
+            self._file = path.open('a+b', buffering=0)  # what is not written is not kept either
         except OSError as error:
             raise JournalError(f'{path}: {error.strerror}; choose another run folder') from error
         try:
@@ -100,8 +101,9 @@ class Journal:
     def _append(self, data: dict[str, Any]) -> None:
         end = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(json.dumps(data, allow_nan=False).encode() + b'\n')
-            self._file.flush()
+            line = json.dumps(data, allow_nan=False).encode() + b'\n'
+            if self._file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._file.fileno())
         except OSError as error:
             with contextlib.suppress(OSError):

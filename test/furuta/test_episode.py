@@ -374,3 +374,12 @@ def test_gains_that_are_no_gains_are_refused_with_advice(gains):
 def test_counts_of_a_plant_must_be_whole_numbers(plant):
     with pytest.raises(ValueError, match='whole number'):
         Plant(**plant)
+
+
+def test_changed_gains_are_the_gains_in_force():
+    episode = Episode(Gains(-2.0, 20.0), settings=EpisodeSettings(control_every=1, push=None))
+    state = Measurement(0.0, 0.1, 0.0, 0.0)
+    assert episode.step(state) == pytest.approx(-2.0)
+    episode.change_gains(Gains(-2.0, 30.0))
+    assert episode.step(state) == pytest.approx(-3.0)
+    assert episode.result().gains == Gains(-2.0, 30.0)

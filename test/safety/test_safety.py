@@ -195,3 +195,47 @@ def test_ordinary_jitter_is_accepted_whatever_the_clocks_offset(delays, offset):
     for number, delay in enumerate(delays):
         sent = number * 0.05
         assert fresh.accept(sent + delay, sent + offset, number)
+
+
+def test_another_process_counts_at_once_and_two_in_turn_are_rivals():
+    fresh = Freshness(forget=1.0)
+    assert fresh.accept(10.00, 10.00, 500, source=1)
+    assert fresh.accept(10.02, 3.00, 1, source=2)  # restarted: its count begins anew
+    assert not fresh.rivals(10.02)
+    assert fresh.accept(10.04, 10.04, 502, source=1)  # the first one is not dead
+    assert fresh.rivals(10.04)
+    assert fresh.accept(10.06, 10.06, 503, source=1)
+    assert fresh.rivals(11.0)
+    assert not fresh.rivals(11.05)
+
+
+def test_three_processes_in_turn_are_rivals_too():
+    fresh = Freshness()
+    for number in range(6):
+        fresh.accept(10 + 0.02 * number, 10 + 0.02 * number, number, source=number % 3)
+    assert fresh.rivals(10.1)
+
+
+def test_clocks_that_drift_apart_slowly_do_not_make_messages_old():
+    fresh = Freshness(max_delay=0.05)
+    assert all(fresh.accept(t, t * (1 - 5e-4), number)
+               for number, t in enumerate(0.02 * i for i in range(50 * 1200)))
+
+
+def test_two_controllers_stop_the_plant_and_say_so():
+    plant = Plant().armed()
+    for number in range(3):
+        plant.now += 0.01
+        plant.watch.see_heartbeat(plant.now, plant.now, 100 + number, 0.0, GAINS, False, False,
+                                  '', 0, source=1 + number % 2)
+    verdict = plant.beat(heartbeat=False)
+    assert (verdict.state, verdict.cause) == (SafetyState.STOPPED, 'controllers')
+    assert 'two controllers' in verdict.reason
+
+
+@pytest.mark.parametrize('proposed', [{}, {0: math.nan}])
+def test_a_candidate_without_gains_allows_none(proposed):
+    plant = Plant(SafetyLimits(candidate_grace=0.015)).armed()
+    plant.watch.see_candidate('r', 1, proposed)
+    verdicts = [plant.beat(running=True, run_id='r', iteration=1) for _ in range(4)]
+    assert verdicts[-1].cause == 'candidate'

@@ -2,6 +2,7 @@
 import json
 import math
 import os
+import resource
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -89,6 +90,23 @@ def test_a_full_disk_loses_the_last_episode_only_and_says_so(path):
             journal.append(told(2))
     assert journal.told == [told(1)]
     assert Journal(path, PROBLEM).told == [told(1)]
+
+
+def test_a_disk_that_fills_up_within_a_line_leaves_no_half_line(path):
+    journal = Journal(path, PROBLEM)
+    journal.append(told(1))
+    before = path.read_bytes()
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, old[1]))
+    try:
+        with pytest.raises(JournalError, match='not saved'):
+            journal.append(told(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, old)
+    assert path.read_bytes() == before
+    journal.append(told(2))
+    journal.close()
+    assert Journal(path, PROBLEM).told == [told(1), told(2)]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write to a read-only folder')

@@ -1,0 +1,136 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Inject a fault again and again and note what became of motor, episode, journal and run."""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+import time
+
+from faults.cases import LIMIT, Effect, Fault, Where
+from faults.graph import wait_for
+from faults.ledger import complaints, moved_while_stopped
+from faults.rig import Rig, RunEnded
+from pacsbo_ros.furuta.outcome import Outcome
+
+SETTLE = 0.3  # s without voltage after a fault was told
+
+
+@dataclass
+class Row:
+    """One line of the table."""
+
+    name: str
+    effect: str
+    limit: float | None = None  # s
+    repeats: int = 0
+    times: list[float] = field(default_factory=list)  # s from fault to zero volts
+    outcomes: Counter[str] = field(default_factory=Counter)
+    recovered: int = 0
+    disturbed: list[str] = field(default_factory=list)  # why an episode ended that should not
+    seconds: float = 0.0
+    complaints: list[str] = field(default_factory=list)  # anything that must not be
+
+    @property
+    def good(self) -> bool:
+        """Tell whether everything was as it has to be."""
+        return not self.complaints and self.recovered == self.repeats
+
+    def complain(self, words: str) -> None:
+        """Note something that must not be."""
+        self.complaints.append(f'{self.name}, repeat {self.repeats}: {words}')
+
+
+def run(rig: Rig, fault: Fault, repeats: int) -> Row:
+    """Inject a fault in a run of its own, repeats times in turn over its phases."""
+    row = Row(fault.name, fault.effect.value, fault.limit)
+    start = time.monotonic()
+    rig.begin()
+    while row.repeats < repeats:
+        row.repeats += 1
+        phase = fault.phases[(row.repeats - 1) % len(fault.phases)]
+        try:
+            _once(rig, fault, phase, row)
+        except RunEnded:  # no more gains to propose: the next run, please
+            row.recovered += 1
+            _judge(rig, row)
+            rig.begin(anew=True)
+        except AssertionError as error:
+            row.complain(f'{error}; {rig.words()}')
+            fault.heal(rig)
+            rig.begin(anew=True)
+    _judge(rig, row)
+    # A busy machine may end an episode by itself; a fault that ends most of them is not harmless.
+    if 2 * len(row.disturbed) > row.repeats:
+        row.complain(f'episodes ended: {set(row.disturbed)}')
+    row.seconds = time.monotonic() - start
+    return row
+
+
+def _judge(rig: Rig, row: Row) -> None:
+    """Compare journal, messages and motor of the run so far."""
+    row.complaints += [f'{row.name}: {words}' for words in
+                       (*complaints(rig), *moved_while_stopped(rig, LIMIT))]
+
+
+def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
+    rig.wait_for_phase(phase)
+    client = rig.client
+    before = len(client.messages['episode_result'])
+    begun = time.monotonic()
+    begun = fault.inject(rig) or begun
+    if fault.words:
+        rig.answer = ''
+        wait_for(lambda: _heard(rig, fault.words, begun), f'"{fault.words}"')
+        time.sleep(SETTLE)
+    else:
+        time.sleep(fault.hold)
+    if fault.effect is Effect.GOES_ON:
+        wait_for(lambda: rig.tend() or len(client.messages['episode_result']) > before,
+                 'a result')
+    end = time.monotonic()
+    results = client.messages['episode_result'][before:]
+    row.outcomes[Outcome(results[0].outcome).name if results else 'no result'] += 1
+    if fault.effect is Effect.ZERO:
+        row.times.append(_time_to_zero(rig, fault, begun, end, row))
+    elif fault.effect is Effect.GOES_ON and not results[0].is_datum:
+        row.disturbed.append(results[0].reason)
+    for name in fault.ends:
+        code = rig.processes[name].popen.poll()
+        if code != 0:
+            row.complain(f'{name} ended with code {code}')
+    fault.heal(rig)
+    rig.recover()
+    row.recovered += 1
+
+
+def _heard(rig: Rig, words: str, since: float) -> bool:
+    """Tell whether somebody has given these words as a reason."""
+    client = rig.client
+    said = [m.note if topic == 'controller_state' else m.reason
+            for topic in ('safety_event', 'controller_state', 'episode_result', 'optimizer_state')
+            for then, m in zip(client.times[topic], client.messages[topic], strict=False)
+            if then >= since]
+    if any(words in reason for reason in (rig.answer, *said)):
+        return True
+    rig.tend()  # another stop may have come first
+    return False
+
+
+def _time_to_zero(rig: Rig, fault: Fault, begun: float, end: float, row: Row) -> float:
+    """Return the time from the fault to the last change of the voltage, which must be to zero."""
+    if fault.where is Where.MOTOR:
+        changes = [(then, volts) for then, volts in rig.motor() if then <= end]
+    else:
+        client = rig.client
+        changes = [(then, m.data) for then, m in zip(
+            client.times['plant/voltage'], client.messages['plant/voltage'], strict=False)
+            if then <= end]
+    nonzero = [i for i, (_, volts) in enumerate(changes) if volts]
+    last = nonzero[-1] + 1 if nonzero else 0
+    if last == len(changes):
+        row.complain(f'{changes[-1][1]} V are left' if changes else 'nothing was recorded')
+        return end - begun
+    elapsed = max(0.0, changes[last][0] - begun)
+    if fault.limit is not None and elapsed > fault.limit:
+        row.complain(f'zero volts after {1e3 * elapsed:.1f} ms')
+    return elapsed

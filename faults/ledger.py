@@ -1,0 +1,64 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Compare what the journal of a run says with what really happened: nothing lost or invented."""
+from __future__ import annotations
+
+import json
+
+from faults.rig import Rig
+
+
+def _key(message) -> tuple:
+    return (message.iteration, tuple(message.gains), message.reward, message.max_alpha)
+
+
+def complaints(rig: Rig) -> list[str]:
+    """Return what is wrong with the journal of the present run; nothing if all is well."""
+    client, run_id = rig.client, rig.run.name
+    # In this order, because the run goes on: what was told must be in a journal read later.
+    told = [_key(m) for m in client.messages['told_result'] if m.run_id == run_id]
+    content = (rig.run / 'episodes.jsonl').read_bytes()
+    if not content.endswith(b'\n'):
+        return ['the last line is torn']
+    try:
+        lines = [json.loads(line) for line in content.splitlines()[1:]]
+    except ValueError:
+        return ['a line is damaged']
+    found = []
+    numbers = [line['trial']['iteration'] for line in lines]
+    if numbers != list(range(1, len(lines) + 1)):
+        found.append(f'iterations are {numbers}')
+    journal = [(line['trial']['iteration'], tuple(line['trial']['gains']),
+                line['measured']['reward'], line['measured']['max_alpha']) for line in lines]
+    results = list(zip(client.times['episode_result'], client.messages['episode_result'],
+                       strict=False))
+    data = {_key(m): (then, m) for then, m in results if m.run_id == run_id and m.is_datum}
+    motor = rig.motor()
+    for entry in journal:
+        if entry not in data:
+            seen = [(m.is_datum, m.reward) for _, m in results if m.iteration == entry[0]]
+            found.append(f'episode {entry[0]} is in the journal with reward {entry[2]}, but no '
+                         f'controller reported it; reported were {seen}')
+            continue
+        then, result = data[entry]
+        if not any(volts for when, volts in motor if then - result.duration - 0.2 < when < then):
+            found.append(f'episode {entry[0]} is in the journal, but the motor was idle')
+    found += [f'episode {key[0]} was told, but is not in the journal'
+              for key in told if key not in journal]
+    if len(set(told)) != len(told):
+        found.append('an episode was told twice')
+    return found
+
+
+def moved_while_stopped(rig: Rig, allowance: float) -> list[str]:
+    """Return the voltages that the motor got between a latched stop and its release."""
+    client = rig.client
+    events = list(zip(client.times['safety_event'], client.messages['safety_event'],
+                      strict=False))
+    motor = rig.motor()
+    found = []
+    for i, (stopped, event) in enumerate(events):
+        if event.state == event.STOPPED:
+            armed = next((t for t, e in events[i:] if e.ok), float('inf'))
+            found += [f'{volts} V at {then - stopped:.3f} s after a stop' for then, volts in motor
+                      if volts and stopped + allowance < then < armed]
+    return found

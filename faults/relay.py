@@ -1,0 +1,124 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Stand between two nodes and spoil what they say: joint states, or the monitor's verdicts.
+
+Passes `relay/in` on to `relay/out`. A line on the standard input names what happens from now on,
+one of MODES; a line on the standard output says when the first message was treated so.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+import math
+import sys
+import threading
+import time
+from typing import Any
+
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from pacsbo_ros.msg import SafetyStatus
+from pacsbo_ros.nodes.spinning import HEARTBEAT, STATES, raise_priority, spin, steady_timer
+
+DELAY = 0.3  # s
+STEP = 3600  # s by which the sender's clock jumps
+
+
+class Relay(Node):
+    """Pass messages on, well or badly."""
+
+    def __init__(self) -> None:
+        """Begin as an honest relay."""
+        super().__init__('relay')
+        kind, qos = {'joints': (JointState, STATES), 'verdict': (SafetyStatus, HEARTBEAT)}[
+            self.declare_parameter('kind', 'joints').value]
+        self.mode = self.begun = 'pass'
+        self.last: Any = None  # newest message that was passed on well
+        self.held: Any = None  # one that waits to be overtaken
+        self.odd = False
+        self.waiting: list[tuple[float, Any]] = []
+        self.out = self.create_publisher(kind, 'relay/out', qos)
+        self.create_subscription(kind, 'relay/in', self._on_message, qos)
+        steady_timer(self, 0.005, self._release)
+        threading.Thread(target=self._obey, daemon=True).start()
+
+    def _obey(self) -> None:
+        for line in sys.stdin:
+            self.mode = line.strip()
+
+    def _on_message(self, message: Any) -> None:
+        self.odd = not self.odd
+        if self.mode != self.begun:
+            self.begun = self.mode
+            print(f'{time.monotonic()} {self.mode}', flush=True)
+        for spoilt in MODES[self.mode](self, message):
+            self.out.publish(spoilt)
+        if self.mode == 'pass':
+            self.last = message
+
+    def _release(self) -> None:
+        while self.waiting and self.waiting[0][0] <= time.monotonic():
+            self.out.publish(self.waiting.pop(0)[1])
+
+    def delay(self, message: Any) -> list[Any]:
+        """Hold a message back for a while."""
+        self.waiting.append((time.monotonic() + DELAY, message))
+        return []
+
+    def reorder(self, message: Any) -> list[Any]:
+        """Let every second message overtake the one before it."""
+        if self.odd:
+            self.held = message
+            return []
+        return [message, self.held] if self.held else [message]
+
+
+def numbers(value: float) -> Callable[[Relay, JointState], list[JointState]]:
+    """Replace what was measured."""
+    def spoil(_: Relay, message: JointState) -> list[JointState]:
+        message.position = [value, value]
+        return [message]
+    return spoil
+
+
+def clock(step: int) -> Callable[[Relay, Any], list[Any]]:
+    """Shift the stamps, as after a step of the sender's clock."""
+    def spoil(_: Relay, message: Any) -> list[Any]:
+        message = deepcopy(message)
+        stamp = message.header.stamp if hasattr(message, 'header') else message.stamp
+        stamp.sec += step
+        return [message]
+    return spoil
+
+
+def without_alpha(_: Relay, message: JointState) -> list[JointState]:
+    """Leave one joint out."""
+    return [JointState(header=message.header, name=['theta'], position=message.position[:1],
+                       velocity=message.velocity[:1])]
+
+
+MODES: dict[str, Callable[[Relay, Any], list[Any]]] = {
+    'pass': lambda relay, message: [message],
+    'lose all': lambda relay, message: [],
+    'lose every second': lambda relay, message: [message] if relay.odd else [],
+    'delay': Relay.delay,
+    'duplicate': lambda relay, message: [message, message],
+    'reorder': Relay.reorder,
+    'stale': lambda relay, message: [relay.last],
+    'NaN': numbers(math.nan),
+    'infinite': numbers(math.inf),
+    'a joint missing': without_alpha,
+    'clock steps back': clock(-STEP),
+    'clock steps ahead': clock(STEP),
+}
+
+
+def main() -> int:
+    """Run the relay."""
+    raise_priority()
+    return spin(Relay)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,61 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The table of the campaign, for people and for programs."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+import json
+import os
+from pathlib import Path
+import platform
+from statistics import median
+import subprocess
+
+from faults.campaign import Row
+
+HEAD = '''# What happens when something breaks
+
+Made by `make faults`: real processes over DDS, a real tuning run on a pendulum in a process of its
+own. *To zero*: time from the fault to zero volts as the plant's log has it (for faults of the
+plant itself: to the command on the wire). *Told*: how the episode under way ended. *Journal*:
+nothing told was lost and nothing in it is invented, by comparison with every message and with the
+motor's log; no voltage between a latched stop and its release. *Recovered*: the run went on.
+
+'''
+
+
+def milliseconds(seconds: float | None) -> str:
+    """Return a time for the table."""
+    return '' if seconds is None else f'{1e3 * seconds:.0f}'
+
+
+def line(row: Row) -> str:
+    """Return a row of the table."""
+    p50 = milliseconds(median(row.times)) if row.times else ''
+    worst = milliseconds(max(row.times)) if row.times else ''
+    told = ', '.join(f'{name.lower().replace("_", " ")} {count}'
+                     for name, count in row.outcomes.most_common())
+    return (f'| {row.name} | {row.repeats} | {p50} | {worst} | {milliseconds(row.limit)} | {told} '
+            f'| {"no" if row.complaints else "yes"} | {row.recovered} of {row.repeats} |')
+
+
+def write(rows: Sequence[Row], folder: Path, seconds: float, command: str) -> str:
+    """Write README.md and faults.json; return the summary."""
+    folder.mkdir(parents=True, exist_ok=True)
+    total = sum(row.repeats for row in rows)
+    bad = [words for row in rows for words in row.complaints]
+    summary = (f'{total} faults in {seconds / 60:.0f} minutes, {len(bad)} complaints, '
+               f'{sum(row.recovered for row in rows)} recoveries.')
+    commit = subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], capture_output=True,
+                            text=True, check=False).stdout.strip()
+    text = [HEAD, summary, '\n\n',
+            '| fault | repeats | to zero p50 [ms] | max [ms] | limit [ms] | told | as it must be '
+            '| recovered |\n|---|---|---|---|---|---|---|---|\n',
+            '\n'.join(line(row) for row in rows), '\n']
+    if bad:
+        text.append('\n## Complaints\n\n' + '\n'.join(f'* {words}' for words in bad) + '\n')
+    text.append(f'\n`{command}`, commit {commit}, Python {platform.python_version()}, '
+                f'{os.cpu_count()} cores, {platform.system()} {platform.release()}.\n')
+    (folder / 'README.md').write_text(''.join(text), encoding='utf-8')
+    (folder / 'faults.json').write_text(json.dumps(
+        {'summary': summary, 'rows': [vars(row) for row in rows]}, indent=1) + '\n')
+    return summary
