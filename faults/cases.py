@@ -122,7 +122,7 @@ def doubles() -> Iterator[Fault]:
 
     for name, parameters, words in (
             ('monitor', {'auto_arm': True}, 'two safety monitors'),
-            ('controller', {}, 'two controllers'), ('optimizer', {}, 'proposes too')):
+            ('controller', {}, 'two controllers'), ('optimizer', {}, 'two optimisers')):
         yield Fault(f'second {name.replace("izer", "iser")}', second(name, **parameters),
                     limit=None, phases=ANY, heal=end_second, hold=8.0, words=words)
 

@@ -144,6 +144,7 @@ class Running:
     run_id: str
     iteration: int
     since: float
+    rival: str = ''  # another run that proposed gains meanwhile
 
 
 @dataclass
@@ -202,6 +203,8 @@ class Watch:
     def see_candidate(self, run_id: str, iteration: int, gains: dict[int, float]) -> None:
         """Take in the gains that the optimiser proposed, by their place in the state order."""
         self._candidate = (run_id, iteration, gains)
+        if self._running is not None and run_id != self._running.run_id:
+            self._running.rival = run_id
 
     def see_operator(self, now: float) -> None:
         """Take in a sign of life of the operator."""
@@ -243,18 +246,18 @@ class Watch:
                               f'gain {index} is {gain:.4g}, outside [{low:.4g}, {high:.4g}]')
         if not running.run_id:
             return  # a person's own episode: no optimiser proposed it
+        if running.rival:
+            yield Failure('optimisers', 2.0, 1.0, f'run {running.rival} proposes gains while run '
+                          f'{running.run_id} is on the plant; end one of the two optimisers')
         run_id, iteration, proposed = self._candidate
         if (run_id, iteration) == (running.run_id, running.iteration) and proposed and all(
                 self._gains[index] == gain for index, gain in proposed.items()):
             return
         waited = now - running.since
         if waited > self.limits.candidate_grace:
-            rival = (f'; run {run_id} proposes too: end one of the two optimisers'
-                     if run_id not in ('', running.run_id) else '')
             yield Failure('candidate', waited, self.limits.candidate_grace,
                           f'gains {[float(g) for g in self._gains]} are in force, not those '
-                          f'proposed for iteration {running.iteration} of run {running.run_id}'
-                          + rival)
+                          f'proposed for iteration {running.iteration} of run {running.run_id}')
 
     def check(self, now: float) -> Verdict:
         """Judge what was seen so far; latch the first failure while armed."""

@@ -8,6 +8,7 @@ its log which voltage the motor really got.
 """
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
 from pacsbo_ros.furuta.assisted import AssistedPlant
-from pacsbo_ros.furuta.plant import SAMPLE_PERIOD
+from pacsbo_ros.furuta.plant import SAMPLE_PERIOD, Measurement
 from pacsbo_ros.furuta.presets import preset
 from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
 from pacsbo_ros.nodes.plants import PRESETS
@@ -52,11 +53,12 @@ class SimulatedPlant(Node):
         p = declare(self, PARAMETERS)
         self._plant = AssistedPlant(preset(p.preset), p.command_timeout, p.stand_up_after,
                                     np.random.default_rng(p.seed), hanging=p.hanging)
+        self._log = Path(p.log) if p.log else None
+        self._logged = math.nan
         try:
-            self._log = Path(p.log).open('a', buffering=1) if p.log else None
+            self._note(steady_now(), self._plant.step(steady_now()))
         except OSError as error:
             raise StartError(f'parameter log is {p.log!r}: {error.strerror}') from error
-        self._logged: float | None = None
         self._states = self.create_publisher(JointState, 'plant/joint_states', STATES)
         self.create_subscription(
             Float64, 'plant/voltage',
@@ -66,14 +68,19 @@ class SimulatedPlant(Node):
     def _tick(self) -> None:
         now = steady_now()
         state = self._plant.step(now)
-        applied = self._plant.applied
-        if self._log is not None and applied != self._logged:
-            self._logged = applied
-            self._log.write(f'{now:.6f},{applied:.4f},{state.theta:.5f},{state.alpha:.5f}\n')
+        self._note(now, state)
         message = JointState(name=['theta', 'alpha'], position=list(state[:2]),
                              velocity=list(state[2:]))
         message.header.stamp = self.get_clock().now().to_msg()
         self._states.publish(message)
+
+    def _note(self, now: float, state: Measurement) -> None:
+        """Append the motor voltage to the log if it has changed."""
+        applied = self._plant.applied
+        if self._log is not None and applied != self._logged:
+            self._logged = applied
+            with self._log.open('a', encoding='utf-8') as log:
+                log.write(f'{now:.6f},{applied:.4f},{state.theta:.5f},{state.alpha:.5f}\n')
 
 
 def main() -> int:

@@ -239,3 +239,13 @@ def test_a_candidate_without_gains_allows_none(proposed):
     plant.watch.see_candidate('r', 1, proposed)
     verdicts = [plant.beat(running=True, run_id='r', iteration=1) for _ in range(4)]
     assert verdicts[-1].cause == 'candidate'
+
+
+def test_a_proposal_of_another_run_while_an_episode_runs_means_two_optimisers():
+    plant = Plant().armed()
+    plant.watch.see_candidate('r', 1, {0: GAINS[0]})
+    assert plant.beat(running=True, run_id='r', iteration=1).ok
+    plant.watch.see_candidate('s', 1, {0: GAINS[0]})
+    verdict = plant.beat(running=True, run_id='r', iteration=1)
+    assert verdict.cause == 'optimisers'
+    assert 'two optimisers' in verdict.reason
