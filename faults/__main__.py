@@ -12,6 +12,7 @@ import time
 from faults import campaign, report
 from faults.cases import GROUPS
 from faults.graph import own_domain
+from faults.others import OTHERS
 from faults.rig import Rig
 
 
@@ -26,8 +27,16 @@ def main() -> int:
     arguments = parser.parse_args()
     repeats = 3 if arguments.quick else arguments.repeats
     start = time.monotonic()
-    rows = []
+    rows: list[campaign.Row] = []
+
+    def add(row: campaign.Row) -> None:
+        rows.append(row)
+        print(report.line(row), *row.complaints, sep='\n    ', flush=True)
+
     with own_domain(), tempfile.TemporaryDirectory(prefix='faults-') as scratch:
+        for name, other in OTHERS.items():
+            if arguments.only in name:
+                add(other(repeats, Path(scratch)))
         for group, (faults, options) in GROUPS.items():
             chosen = [f for f in faults() if arguments.only in f'{group} {f.name}']
             if not chosen:
@@ -35,8 +44,7 @@ def main() -> int:
             rig = Rig(Path(scratch) / group, **options)
             try:
                 for fault in chosen:
-                    rows.append(campaign.run(rig, fault, repeats))
-                    print(report.line(rows[-1]), *rows[-1].complaints, sep='\n    ', flush=True)
+                    add(campaign.run(rig, fault, repeats))
             finally:
                 rig.close()
     command = shlex.join(['python', '-m', 'faults', *sys.argv[1:]])

@@ -91,7 +91,8 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
     results = client.messages['episode_result'][before:]
     row.outcomes[Outcome(results[0].outcome).name if results else 'no result'] += 1
     if fault.effect is Effect.ZERO:
-        row.times.append(_time_to_zero(rig, fault, begun, end, row))
+        elapsed = _time_to_zero(rig, fault, begun, end, row)
+        row.times += [elapsed] if fault.limit is not None else []
     elif fault.effect is Effect.GOES_ON and not results[0].is_datum:
         row.disturbed.append(results[0].reason)
     for name in fault.ends:

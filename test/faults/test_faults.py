@@ -1,0 +1,43 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""A short campaign: some faults of each kind, once; `make faults` measures the times."""
+import dataclasses
+
+import pytest
+
+pytest.importorskip('rclpy', reason='faults need ROS 2: run them by make test')
+from faults import campaign
+from faults.cases import GROUPS
+from faults.graph import own_domain
+from faults.others import limit_in_the_loop
+from faults.rig import Rig
+
+SOME = {
+    'processes': ['monitor: SIGKILL', 'operator: SIGSTOP', 'controller: SIGKILL',
+                  'controller: SIGTERM', 'plant: SIGSTOP', 'optimiser: SIGKILL'],
+    'data': ['joint states: NaN', 'joint states: stale', 'verdicts: clock steps back',
+             'verdicts: duplicate'],
+    'doubles': ['second controller'],
+    'disk': ['run folder full'],
+}
+
+
+@pytest.mark.parametrize('group', SOME)
+def test_motor_journal_and_run_survive(group, tmp_path):
+    faults, options = GROUPS[group]
+    chosen = [fault for fault in faults() if fault.name in SOME[group]]
+    assert len(chosen) == len(SOME[group])
+    with own_domain():
+        rig = Rig(tmp_path, **options)
+        try:
+            # A busy machine holds everybody up: the time has to be short, not exact.
+            rows = [campaign.run(rig, dataclasses.replace(
+                fault, phases=fault.phases[:1] if fault.phases == ('any',) else ('middle',),
+                limit=None if fault.limit is None else 1.0), 1) for fault in chosen]
+        finally:
+            rig.close()
+    assert [row.complaints for row in rows if not row.good] == []
+
+
+def test_a_limit_passed_in_the_loop_means_zero_volts_within_a_sample(tmp_path):
+    row = limit_in_the_loop(20, tmp_path)
+    assert row.good, row.complaints
