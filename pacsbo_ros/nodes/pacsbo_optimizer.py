@@ -191,12 +191,12 @@ class PacsboOptimizer(Node):
         if answer is None or answer.status == GoalStatus.STATUS_UNKNOWN:
             return None
         result = answer.result.result
-        self._outcomes[result.outcome] += 1
-        if (result.run_id, result.iteration, list(result.gains)) != (
-                goal.run_id, goal.iteration, list(goal.gains)):
-            self.get_logger().error('a result belongs to another goal and is not used')
+        wrong = progress.problem_with(result, goal, self.tuning.problem.settings.constraints)
+        if wrong:
+            self.get_logger().error(f'a result {wrong} and is not used')
             return None
-        self._keep(self._keepsakes.keep_trace, trial.iteration, progress.trace(answer.result))
+        self._outcomes[result.outcome] += 1
+        self._keep(self._keep_trace, trial.iteration, answer.result)
         return result
 
     def _await(self, future):
@@ -231,8 +231,11 @@ class PacsboOptimizer(Node):
         """Keep something for the report; a run does not end because that failed."""
         try:
             save(*items)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             self.get_logger().warning(f'not kept for the report: {error}')
+
+    def _keep_trace(self, iteration: int, result: RunEpisode.Result) -> None:
+        self._keepsakes.keep_trace(iteration, progress.trace(result))
 
     def _close_run(self) -> None:
         """Write the best gains if they were verified; say how the run ended."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+import math
 
 import numpy as np
 from rclpy.node import Node
 
 from pacsbo_ros.action import RunEpisode
 from pacsbo_ros.furuta.episode import TRACE_COLUMNS
+from pacsbo_ros.furuta.outcome import Outcome
 from pacsbo_ros.furuta.scaling import Scaling
-from pacsbo_ros.msg import Candidate, GainMap, OptimizerState
+from pacsbo_ros.msg import Candidate, EpisodeResult, GainMap, OptimizerState
 from pacsbo_ros.tuning.keepsakes import Progress
 from pacsbo_ros.tuning.trace import Trace
 from pacsbo_ros.tuning.trial import Trial
@@ -96,6 +98,20 @@ def gain_map(node: Node, run_id: str, tuning: Tuning, scaling: Scaling) -> GainM
         sample_reward=[t.measured.reward for t in tuning.told],
         sample_outcome=[t.measured.outcome for t in tuning.told],
         sample_safe=[t.measured.safe for t in tuning.told])
+
+
+def problem_with(result: EpisodeResult, goal: RunEpisode.Goal, constraints: int) -> str:
+    """Say why a result cannot be used; empty if it can."""
+    if (result.run_id, result.iteration, list(result.gains)) != (
+            goal.run_id, goal.iteration, list(goal.gains)):
+        return 'belongs to another goal'
+    if result.outcome not in tuple(Outcome):
+        return f'has the unknown outcome {result.outcome}'
+    if result.is_datum and len(result.constraints) != constraints:
+        return f'has {len(result.constraints)} constraints instead of {constraints}'
+    numbers = (result.reward, result.max_alpha, result.max_theta, result.scaled_reward,
+               *result.constraints)
+    return '' if all(map(math.isfinite, numbers)) else f'has numbers that are not finite {numbers}'
 
 
 def trace(result: RunEpisode.Result) -> Trace:

@@ -88,10 +88,13 @@ class Journal:
 
     def _told(self, data: dict[str, Any], number: int) -> Told:
         try:
-            return Told.from_record(data)
+            told = Told.from_record(data)
+            if told.trial.iteration != number - 1:
+                raise ValueError(f'its number is {told.trial.iteration}')
         except ValueError as error:
-            raise JournalError(f'{self.path}: line {number} is not an episode; restore the '
-                               'file') from error
+            raise JournalError(f'{self.path}: line {number} is not episode {number - 1}; restore '
+                               'the file') from error
+        return told
 
     def append(self, told: Told) -> None:
         """Write an episode so that it survives a power cut."""

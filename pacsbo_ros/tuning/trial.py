@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
+from pacsbo_ros.furuta.outcome import Outcome
+
 START = 'start'  # role of a trial with the given safe gains
 VERIFICATION = 'verification'  # role of the trial that confirms the best gains
 
@@ -56,10 +58,21 @@ class Told:
             trial, measured = ({k: tuple(v) if isinstance(v, list) else v
                                 for k, v in record[key].items()} for key in ('trial', 'measured'))
             told = cls(Trial(**trial), Measured(**measured))
-            numbers = (*told.trial.gains, *told.trial.point, *told.measured.values,
-                       told.measured.reward, told.measured.max_alpha, told.measured.max_theta)
-            if all(math.isfinite(n) for n in numbers):
+            if told.is_sound:
                 return told
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, OverflowError):
             pass
         raise ValueError('it is not an episode')
+
+    @property
+    def is_sound(self) -> bool:
+        """Tell whether there are numbers and words where they belong."""
+        trial, measured = self.trial, self.measured
+        tuples = (trial.gains, trial.point, trial.mean, trial.lower, trial.upper, measured.values)
+        numbers = (measured.reward, measured.max_alpha, measured.max_theta,
+                   *(number for group in tuples for number in group))
+        return (all(isinstance(group, tuple) for group in tuples)
+                and all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
+                and all(type(n) is int for n in (trial.iteration, trial.seed, measured.outcome))
+                and len(trial.gains) == len(trial.point) and measured.outcome in tuple(Outcome)
+                and all(isinstance(s, str) for s in (trial.role, trial.domain, measured.reason)))
