@@ -34,9 +34,6 @@ def main() -> int:
         print(report.line(row), *row.complaints, sep='\n    ', flush=True)
 
     with own_domain(), tempfile.TemporaryDirectory(prefix='faults-') as scratch:
-        for name, other in OTHERS.items():
-            if arguments.only in name:
-                add(other(repeats, Path(scratch)))
         for group, (faults, options) in GROUPS.items():
             chosen = [f for f in faults() if arguments.only in f'{group} {f.name}']
             if not chosen:
@@ -47,6 +44,9 @@ def main() -> int:
                     add(campaign.run(rig, fault, repeats))
             finally:
                 rig.close()
+        for name, (other, share) in OTHERS.items():
+            if arguments.only in name:
+                add(other(max(1, round(share * repeats)), Path(scratch)))
     command = shlex.join(['python', '-m', 'faults', *sys.argv[1:]])
     print(report.write(rows, arguments.out, time.monotonic() - start, command))
     return int(not all(row.good for row in rows))

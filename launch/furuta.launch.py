@@ -42,7 +42,7 @@ def processes(context):
             namespace=values['namespace'], output='screen', emulate_tty=True,
             arguments=list(process.arguments),
             parameters=[str(bringup.parameter_file(values, share)), parameters],
-            ros_arguments=['--log-level', values['log_level']])
+            ros_arguments=['--log-level', values['log_level'], '--enclave', process.enclave])
         actions.append(node)
         if process.essential:
             actions.append(RegisterEventHandler(OnProcessExit(

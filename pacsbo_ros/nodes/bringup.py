@@ -67,6 +67,7 @@ class Process:
     arguments: Sequence[str] = ()  # of a program that is no node of ours
     essential: bool = True  # the run ends when it ends
     optional: bool = False  # left out with a warning where the program is not installed
+    enclave: str = '/pacsbo/viewers'  # whose keys it has, where SROS2 is in force
 
 
 def resolve(given: Mapping[str, str]) -> dict[str, str]:
@@ -106,10 +107,13 @@ def processes(values: Mapping[str, str], share: Path) -> list[Process]:
         'stay': shown if values['stay'] == 'auto' else values['stay'] == 'true'}
     optimizer.update({name: int(values[name]) for name in ('iterations', 'seed') if values[name]})
     table = [
-        Process('safety_monitor', 'safety_monitor', parameters={'auto_arm': simulated}),
+        Process('safety_monitor', 'safety_monitor', parameters={'auto_arm': simulated},
+                enclave='/pacsbo/monitor'),
         Process('furuta_controller', 'furuta_controller',
-                parameters={'plant': values['plant'], 'speed': speed}),
-        Process('pacsbo_optimizer', 'pacsbo_optimizer', parameters=optimizer),
+                parameters={'plant': values['plant'], 'speed': speed},
+                enclave='/pacsbo/controller'),
+        Process('pacsbo_optimizer', 'pacsbo_optimizer', parameters=optimizer,
+                enclave='/pacsbo/optimizer'),
         Process('progress_markers', 'progress_markers', essential=False),
     ]
     return table + _views(values, share, optimizer)
@@ -124,7 +128,8 @@ def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) ->
     config = share / 'config'
     views = []
     if values['dashboard'] == 'true':
-        views.append(view('dashboard', 'dashboard', PACKAGE))
+        views.append(replace(view('dashboard', 'dashboard', PACKAGE),
+                             enclave='/pacsbo/operator'))
     if values['rviz'] == 'true':
         views += [view('robot_state_publisher', 'robot_state_publisher', 'robot_state_publisher',
                        robot_description=(config / 'furuta.urdf').read_text(encoding='utf-8')),

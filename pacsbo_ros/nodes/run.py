@@ -78,7 +78,7 @@ def command(process: bringup.Process, program: str, values: dict[str, str],
         words += ['-p', f'{name}:={json.dumps(value)}']
     if values['namespace']:
         words += ['-r', f'__ns:=/{values["namespace"].strip("/")}']
-    return [*words, '--log-level', values['log_level']]
+    return [*words, '--log-level', values['log_level'], '--enclave', process.enclave]
 
 
 def main(arguments: list[str] | None = None) -> int:
