@@ -17,7 +17,7 @@ SECONDS = 0.4
 
 
 def hurry(nice: int) -> None:
-    """Set the priority of this session, where the system allows it."""
+    """Let no other work of a busy machine hold up the campaign, where the system allows it."""
     with contextlib.suppress(OSError):
         Path('/proc/self/autogroup').write_text(str(nice))
 
@@ -26,8 +26,6 @@ if __name__ == '__main__':
     sys.path.pop(0)  # the installed package, not what stands beside this file
     signal.signal(signal.SIGUSR1, lambda *_: time.sleep(SECONDS))
     what = sys.argv.pop(1)
-    hurry(-15)  # a restart must not wait for the rest of a busy machine
-    is_file = what.endswith('.py')
-    module = importlib.import_module('pacsbo_ros.nodes.spinning' if is_file else what)
-    hurry(0)
-    raise SystemExit((runpy.run_path(what)['main'] if is_file else module.main)())
+    hurry(-10)
+    raise SystemExit((runpy.run_path(what)['main'] if what.endswith('.py')
+                      else importlib.import_module(what).main)())
