@@ -283,9 +283,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _train_all(options: argparse.Namespace) -> None:
     if find_spec('torch') is None:  # now, not after the first trajectories
         raise UsageError('training needs torch: pip install .[train], or make setup TRAIN=1')
-    for folder in (options.out, options.work):
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()  # can it be written to?
+    for name in ('out', 'work'):
+        folder = getattr(options, name)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            TemporaryFile(dir=folder).close()
+        except OSError as error:
+            raise UsageError(f'{name} is {folder}; nothing can be written there '
+                             f'({error.strerror}): choose another folder') from error
     choices = Choices(**{f.name: getattr(options, f.name) for f in fields(Choices)})
     make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:

@@ -26,7 +26,7 @@ from pacsbo_ros.predictor.model import NormPredictor
 
 CHUNK = 50  # trajectories of one task
 ATTEMPTS = 5  # times that a pool may break before we give up
-CONNECT = 10.0  # s to wait for a Dask scheduler
+CONNECT = 30.0  # s to wait for a Dask scheduler
 
 MakeExecutor = Callable[[], AbstractContextManager[Executor]]
 

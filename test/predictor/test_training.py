@@ -126,7 +126,7 @@ def test_a_folder_that_cannot_be_made_is_named(capsys, with_torch, tmp_path):
     for name in ('--out', '--work'):
         folders = {'--out': tmp_path / 'out', '--work': tmp_path / 'work', name: tmp_path / 'file'}
         code, line = told(capsys, *(str(word) for pair in folders.items() for word in pair))
-        assert (code, 'file' in line) == (1, True), line
+        assert (code, f'{name[2:]} is {tmp_path / "file"}' in line) == (1, True), line
 
 
 def test_an_interrupted_training_says_how_to_go_on(capsys, monkeypatch, with_torch, tmp_path):
