@@ -3,7 +3,13 @@
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
-from pacsbo_ros.nodes.spinning import HEARTBEAT, raise_priority, spin, steady_timer
+from pacsbo_ros.nodes.spinning import (
+    HEARTBEAT,
+    become_punctual,
+    raise_priority,
+    spin,
+    steady_timer,
+)
 
 
 class Hand(Node):
@@ -13,6 +19,7 @@ class Hand(Node):
         super().__init__('operator')
         publisher = self.create_publisher(Empty, 'operator_heartbeat', HEARTBEAT)
         steady_timer(self, 0.02, lambda: publisher.publish(Empty()))
+        become_punctual()
 
 
 def main() -> int:

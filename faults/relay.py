@@ -19,7 +19,14 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from pacsbo_ros.msg import SafetyStatus
-from pacsbo_ros.nodes.spinning import HEARTBEAT, STATES, raise_priority, spin, steady_timer
+from pacsbo_ros.nodes.spinning import (
+    HEARTBEAT,
+    STATES,
+    become_punctual,
+    raise_priority,
+    spin,
+    steady_timer,
+)
 
 DELAY = 0.3  # s
 STEP = 3600  # s by which the sender's clock jumps
@@ -41,6 +48,7 @@ class Relay(Node):
         self.out = self.create_publisher(kind, 'relay/out', qos)
         self.create_subscription(kind, 'relay/in', self._on_message, qos)
         steady_timer(self, 0.005, self._release)
+        become_punctual()
         threading.Thread(target=self._obey, daemon=True).start()
 
     def _obey(self) -> None:

@@ -36,6 +36,7 @@ from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     RECORDS,
     STATES,
+    become_punctual,
     process_number,
     raise_priority,
     spin,
@@ -129,6 +130,8 @@ class FurutaController(Node):
                      goal_callback=self._on_goal, cancel_callback=self._on_cancel)
         steady_timer(self, SAMPLE_PERIOD, self._tick)
         steady_timer(self, 1.0, self._diagnose)
+        if p.plant != 'simulated':  # a simulated plant waits
+            become_punctual()
 
     # Consent of the monitor.
 

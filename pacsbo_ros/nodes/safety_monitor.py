@@ -22,6 +22,7 @@ from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     LATCHED,
     STATES,
+    become_punctual,
     process_number,
     raise_priority,
     spin,
@@ -88,6 +89,8 @@ class SafetyMonitor(Node):
         self.create_service(Trigger, 'stop', self._on_stop)
         self.create_service(Trigger, 'reset', self._on_reset)
         steady_timer(self, 0.01, self._tick)
+        if not p.auto_arm:  # a plant that a person arms does not wait
+            become_punctual()
 
     def _on_joints(self, message: JointState) -> None:
         try:

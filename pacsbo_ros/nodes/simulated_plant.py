@@ -24,6 +24,7 @@ from pacsbo_ros.nodes.plants import PRESETS
 from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     STATES,
+    become_punctual,
     raise_priority,
     spin,
     steady_now,
@@ -64,6 +65,7 @@ class SimulatedPlant(Node):
             Float64, 'plant/voltage',
             lambda message: self._plant.command(steady_now(), message.data), HEARTBEAT)
         steady_timer(self, SAMPLE_PERIOD, self._tick)
+        become_punctual()
 
     def _tick(self) -> None:
         now = steady_now()
