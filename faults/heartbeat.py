@@ -5,7 +5,6 @@ from std_msgs.msg import Empty
 
 from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
-    become_punctual,
     raise_priority,
     spin,
     steady_timer,
@@ -15,11 +14,12 @@ from pacsbo_ros.nodes.spinning import (
 class Hand(Node):
     """Say that the operator is there."""
 
+    punctual = True
+
     def __init__(self) -> None:
         super().__init__('operator')
         publisher = self.create_publisher(Empty, 'operator_heartbeat', HEARTBEAT)
         steady_timer(self, 0.02, lambda: publisher.publish(Empty()))
-        become_punctual()
 
 
 def main() -> int:

@@ -22,7 +22,6 @@ from pacsbo_ros.msg import SafetyStatus
 from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     STATES,
-    become_punctual,
     raise_priority,
     spin,
     steady_timer,
@@ -34,6 +33,8 @@ STEP = 3600  # s by which the sender's clock jumps
 
 class Relay(Node):
     """Pass messages on, well or badly."""
+
+    punctual = True
 
     def __init__(self) -> None:
         """Begin as an honest relay."""
@@ -48,7 +49,6 @@ class Relay(Node):
         self.out = self.create_publisher(kind, 'relay/out', qos)
         self.create_subscription(kind, 'relay/in', self._on_message, qos)
         steady_timer(self, 0.005, self._release)
-        become_punctual()
         threading.Thread(target=self._obey, daemon=True).start()
 
     def _obey(self) -> None:

@@ -36,7 +36,6 @@ from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     RECORDS,
     STATES,
-    become_punctual,
     process_number,
     raise_priority,
     spin,
@@ -130,8 +129,7 @@ class FurutaController(Node):
                      goal_callback=self._on_goal, cancel_callback=self._on_cancel)
         steady_timer(self, SAMPLE_PERIOD, self._tick)
         steady_timer(self, 1.0, self._diagnose)
-        if p.plant != 'simulated':  # a simulated plant waits
-            become_punctual()
+        self.punctual = p.plant != 'simulated'  # a simulated plant waits
 
     # Consent of the monitor.
 

@@ -22,7 +22,6 @@ from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     LATCHED,
     STATES,
-    become_punctual,
     process_number,
     raise_priority,
     spin,
@@ -89,8 +88,7 @@ class SafetyMonitor(Node):
         self.create_service(Trigger, 'stop', self._on_stop)
         self.create_service(Trigger, 'reset', self._on_reset)
         steady_timer(self, 0.01, self._tick)
-        if not p.auto_arm:  # a plant that a person arms does not wait
-            become_punctual()
+        self.punctual = not p.auto_arm  # a plant that a person arms does not wait
 
     def _on_joints(self, message: JointState) -> None:
         try:

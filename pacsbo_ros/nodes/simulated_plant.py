@@ -24,7 +24,6 @@ from pacsbo_ros.nodes.plants import PRESETS
 from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     STATES,
-    become_punctual,
     raise_priority,
     spin,
     steady_now,
@@ -48,6 +47,8 @@ PARAMETERS = (
 class SimulatedPlant(Node):
     """Wire an AssistedPlant to ROS."""
 
+    punctual = True
+
     def __init__(self, **options) -> None:
         """Declare everything, then move."""
         super().__init__('simulated_plant', **options)
@@ -65,7 +66,6 @@ class SimulatedPlant(Node):
             Float64, 'plant/voltage',
             lambda message: self._plant.command(steady_now(), message.data), HEARTBEAT)
         steady_timer(self, SAMPLE_PERIOD, self._tick)
-        become_punctual()
 
     def _tick(self) -> None:
         now = steady_now()

@@ -63,7 +63,7 @@ def raise_priority() -> None:
     _set_priority(-10)
 
 
-def become_punctual() -> None:
+def _become_punctual() -> None:
     """Schedule all threads of this process in real time, where the system allows it."""
     for task in Path('/proc/self/task').iterdir():
         with contextlib.suppress(OSError):
@@ -86,7 +86,11 @@ def _set_priority(nice: int) -> None:
 
 
 def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
-    """Run one node until a signal ends it or its future `done`; return its exit code."""
+    """
+    Run one node until a signal ends it or its future `done`; return its exit code.
+
+    A node that says that it is `punctual` is scheduled in real time.
+    """
     # rclpy's own handlers would invalidate all publishers before the node could send its last
     # words, which for a controller are zero volts.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
@@ -104,6 +108,8 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     try:
         node = make_node()
         executor.add_node(node)
+        if getattr(node, 'punctual', False):
+            _become_punctual()
         if hasattr(node, 'done'):
             node.done.add_done_callback(lambda _: over.set_result(None))
         executor.spin_until_future_complete(over)
