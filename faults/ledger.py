@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 
 from faults.rig import Rig
+from pacsbo_ros.nodes.spinning import stamp_seconds
 
 
 def _key(message) -> tuple:
@@ -51,14 +53,15 @@ def complaints(rig: Rig) -> list[str]:
 
 def moved_while_stopped(rig: Rig, allowance: float) -> list[str]:
     """Return the voltages that the motor got between a latched stop and its release."""
-    client = rig.client
-    events = list(zip(client.times['safety_event'], client.messages['safety_event'],
-                      strict=False))
+    # The monitor's own stamps, because an event may have come late; brought to the steady clock.
+    offset = time.monotonic() - time.time()
+    events = [(stamp_seconds(event.stamp) + offset, event)
+              for event in rig.client.messages['safety_event']]
     motor = rig.motor()
     found = []
     for i, (stopped, event) in enumerate(events):
         if event.state == event.STOPPED:
-            armed = next((t for t, e in events[i:] if e.ok), float('inf'))
+            armed = next((then for then, later in events[i:] if later.ok), float('inf'))
             found += [f'{volts} V at {then - stopped:.3f} s after a stop' for then, volts in motor
                       if volts and stopped + allowance < then < armed]
     return found

@@ -58,6 +58,8 @@ class Rig:
         self.runs = 0
         self.answer = ''  # to the last call of arm
         self._next_look = 0.0
+        self._motor: list[tuple[float, float]] = []
+        self._read = 0  # characters of the motor's log
         self.random = random.Random(0)
         self.processes: dict[str, Process] = {}
         self.members = {
@@ -114,6 +116,7 @@ class Rig:
         for topic in TOPICS:
             del self.client.messages[topic][:-1]
             del self.client.times[topic][:-1]
+        del self._motor[:-1]
 
     # Time.
 
@@ -178,15 +181,16 @@ class Rig:
 
     # The motor.
 
-    def motor(self, since: float = 0.0) -> list[tuple[float, float]]:
-        """Return the changes of the motor voltage: time and volts."""
-        lines = self.motor_log.read_text().split('\n')[:-1]
-        rows = [tuple(map(float, line.split(',')[:2])) for line in lines]
-        return [row for row in rows if row[0] >= since]
-
-    def volts(self, now: float) -> float:
-        """Return the motor voltage at some time."""
-        return next((volts for then, volts in reversed(self.motor()) if then <= now), 0.0)
+    def motor(self) -> list[tuple[float, float]]:
+        """Return the changes of the motor voltage in this run: time and volts."""
+        with self.motor_log.open() as log:
+            log.seek(self._read)
+            whole, newline, _ = log.read().rpartition('\n')
+        self._read += len(whole) + len(newline)
+        for line in whole.splitlines():
+            then, volts = line.split(',')[:2]
+            self._motor.append((float(then), float(volts)))
+        return self._motor
 
     def words(self) -> str:
         """Return what everybody said last."""

@@ -1,0 +1,68 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Run many episodes in a row and watch memory and file handles: `python -m faults.soak`."""
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+import tempfile
+import time
+
+import numpy as np
+
+from faults.graph import Graph, Process, own_domain, wait_for
+
+NODES = {'safety_monitor': {'auto_arm': True, 'state_timeout': 1.0, 'heartbeat_timeout': 1.0},
+         'furuta_controller': {'speed': 0.0, 'verdict_timeout': 1.0},
+         'progress_markers': {}}
+FIRST = 50  # episodes until everybody has warmed up
+GROWTH = 1.1  # of memory that still counts as flat
+
+
+def use(process: Process) -> tuple[float, int, int]:
+    """Return memory [MB], file handles and threads of a process."""
+    folder = Path(f'/proc/{process.popen.pid}')
+    status = dict(line.split(':', 1) for line in (folder / 'status').read_text().splitlines())
+    return (int(status['VmRSS'].split()[0]) / 1e3, len(os.listdir(folder / 'fd')),
+            int(status['Threads']))
+
+
+def main() -> int:
+    """Run the episodes, print what the processes used; exit with 1 if it has grown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--episodes', type=int, default=1000)
+    episodes = parser.parse_args().episodes
+    # All are start gains: a model of a thousand episodes would take its time, and is not the
+    # question here. The run is ended before the last of them.
+    spare = episodes + 10
+    starts = np.random.default_rng(0).uniform((-5.1, 25.2), (-4.8, 26.3), (spare, 2))
+    begun = time.monotonic()
+    with own_domain(), tempfile.TemporaryDirectory(prefix='soak-') as scratch:
+        graph = Graph(Path(scratch), ['told_result'])
+        try:
+            processes = [graph.start(name, **parameters) for name, parameters in NODES.items()]
+            processes.append(graph.start(
+                'pacsbo_optimizer', run_dir=f'{scratch}/run', iterations=spare,
+                start=starts.round(4).ravel().tolist()))
+            told = graph.client.messages['told_result']
+            used = []
+            for target in (min(FIRST, episodes // 2), episodes):
+                wait_for(lambda n=target: len(told) >= n, f'episode {target}', 3600.0)
+                used.append([use(process) for process in processes])
+            lines = (Path(scratch) / 'run' / 'episodes.jsonl').read_text().count('\n') - 1
+        finally:
+            graph.close()
+    print(f'{lines} episodes in the journal after {(time.monotonic() - begun) / 60:.1f} minutes\n')
+    print(f'| process | memory [MB] at episode {min(FIRST, episodes // 2)} | at {episodes} '
+          '| file handles | threads |\n|---|---|---|---|---|')
+    flat = True
+    for process, first, last in zip(processes, *used, strict=True):
+        print(f'| {process.name} | {first[0]:.1f} | {last[0]:.1f} | {first[1]} → {last[1]} '
+              f'| {first[2]} → {last[2]} |')
+        flat &= last[0] <= GROWTH * first[0] and last[1] <= first[1] and last[2] <= first[2]
+    print('\nflat' if flat else '\nGROWN')
+    return int(not flat or lines < episodes)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
