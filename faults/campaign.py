@@ -13,6 +13,7 @@ from faults.rig import Rig, RunEnded
 from pacsbo_ros.furuta.outcome import Outcome
 
 SETTLE = 0.3  # s without voltage after a fault was told
+MOST_STALLS = 20  # repeats of a fault that may be lost to the machine
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Row:
     times: list[float] = field(default_factory=list)  # s from fault to zero volts
     outcomes: Counter[str] = field(default_factory=Counter)
     recovered: int = 0
+    stalls: int = 0  # repeats that did not count, because the machine itself stood still
     disturbed: list[str] = field(default_factory=list)  # why an episode ended that should not
     seconds: float = 0.0
     complaints: list[str] = field(default_factory=list)  # anything that must not be
@@ -73,9 +75,7 @@ def _judge(rig: Rig, row: Row) -> None:
 
 
 def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
-    rig.wait_for_phase(phase)
-    client = rig.client
-    before = len(client.messages['episode_result'])
+    episode = rig.wait_for_phase(phase)
     begun = time.monotonic()
     begun = fault.inject(rig) or begun
     if fault.words:
@@ -85,10 +85,15 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
     else:
         time.sleep(fault.hold)
     if fault.effect is Effect.GOES_ON:
-        wait_for(lambda: rig.tend() or len(client.messages['episode_result']) > before,
-                 'a result')
+        wait_for(lambda: rig.tend() or rig.results(episode), 'a result')
     end = time.monotonic()
-    results = client.messages['episode_result'][before:]
+    if rig.stalls.stalled(begun, end) and row.stalls < MOST_STALLS:
+        row.stalls += 1
+        row.repeats -= 1
+        fault.heal(rig)
+        rig.recover()
+        return
+    results = rig.results(episode)
     row.outcomes[Outcome(results[0].outcome).name if results else 'no result'] += 1
     if fault.effect is Effect.ZERO:
         elapsed = _time_to_zero(rig, fault, begun, end, row)

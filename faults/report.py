@@ -44,7 +44,9 @@ def write(rows: Sequence[Row], folder: Path, seconds: float, command: str) -> st
     total = sum(row.repeats for row in rows)
     bad = [words for row in rows for words in row.complaints]
     summary = (f'{total} faults in {seconds / 60:.0f} minutes, {len(bad)} complaints, '
-               f'{sum(row.recovered for row in rows)} recoveries.')
+               f'{sum(row.recovered for row in rows)} recoveries; '
+               f'{sum(row.stalls for row in rows)} more did not count, because the machine itself '
+               'stood still for more than 20 ms (a process of higher priority noticed).')
     commit = subprocess.run(['git', 'rev-parse', '--short', 'HEAD'], capture_output=True,
                             text=True, check=False).stdout.strip()
     text = [HEAD, summary, '\n\n',

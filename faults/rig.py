@@ -17,13 +17,16 @@ from pathlib import Path
 import random
 import signal
 import sys
+import tempfile
 import time
 from typing import Any
 
 from faults.graph import Graph, Process, wait_for
-from pacsbo_ros.msg import ControllerState, OptimizerState, SafetyStatus
+from faults.stalls import StallWatch
+from pacsbo_ros.msg import ControllerState, EpisodeResult, OptimizerState, SafetyStatus
 
 HERE = Path(__file__).resolve().parent
+MEMORY = '/dev/shm' if Path('/dev/shm').is_dir() else None
 DURATION = 0.6  # s of an episode
 LONG_RUN = 60  # episodes; proposals and replays of longer runs take time
 TOPICS = ('candidate', 'optimizer_state', 'told_result', 'episode_result', 'safety_status',
@@ -51,7 +54,11 @@ class Rig:
                  operator: bool = True) -> None:
         """Prepare; nothing is started yet."""
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder, self.motor_log = folder, folder / 'motor.csv'
+        self.folder = folder
+        # What must not wait for a disk is kept in memory.
+        self._memory = tempfile.TemporaryDirectory(prefix='rig-', dir=MEMORY)
+        self.motor_log = Path(self._memory.name) / 'motor.csv'
+        self.stalls = StallWatch(Path(self._memory.name))
         self.graph = Graph(folder, TOPICS)
         self.client = self.graph.client
         self.run: Path | None = None
@@ -120,8 +127,8 @@ class Rig:
 
     # Time.
 
-    def wait_for_phase(self, phase: str) -> None:
-        """Wait for a new episode and then for that moment of it; or for any moment."""
+    def wait_for_phase(self, phase: str) -> float:
+        """Wait for a new episode, then for a moment of it, or for any; return when it began."""
         client = self.client
         seen = len(client.messages['controller_state'])
 
@@ -131,12 +138,18 @@ class Rig:
                          if m.state == ControllerState.RUNNING and m.episode_time < 0.1), None)
 
         running = wait_for(begins, 'an episode')
-        if phase == 'any':
-            time.sleep(self.random.uniform(0.0, 2 * DURATION))
-            return
         begun = (client.times['controller_state'][running]
                  - client.messages['controller_state'][running].episode_time)
-        time.sleep(max(0.0, begun + PHASES[phase] - time.monotonic()))
+        moment = (self.random.uniform(0.0, 2 * DURATION) if phase == 'any' else PHASES[phase])
+        time.sleep(max(0.0, begun + moment - time.monotonic()))
+        return begun
+
+    def results(self, since: float) -> list[EpisodeResult]:
+        """Return the results of episodes that ended since then."""
+        client = self.client
+        return [m for then, m in zip(client.times['episode_result'],
+                                     client.messages['episode_result'], strict=False)
+                if then > since]
 
     # Recovery, as a person would do it.
 
@@ -206,6 +219,8 @@ class Rig:
         for process in self.processes.values():
             process.signal(signal.SIGCONT)
         self.graph.close()
+        self.stalls.close()
+        self._memory.cleanup()
 
 
 class RunEnded(Exception):
