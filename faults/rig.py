@@ -51,8 +51,8 @@ class Rig:
     """Processes by name, and what became of the motor and of the run."""
 
     def __init__(self, folder: Path, relays: Sequence[str] = (), views: bool = False,
-                 operator: bool = True) -> None:
-        """Prepare; nothing is started yet."""
+                 operator: bool = True, patience: float | None = None) -> None:
+        """Prepare, with other timeouts for verdict and operator [s] if given; start nothing."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         # What must not wait for a disk is kept in memory.
@@ -76,6 +76,9 @@ class Rig:
             'controller': Member('pacsbo_ros.nodes.furuta_controller', {
                 'plant': 'topics', 'episode_duration': DURATION, 'push_speed': 0.0}),
         }
+        if patience is not None:
+            self.members['monitor'].parameters['operator_timeout'] = patience
+            self.members['controller'].parameters['verdict_timeout'] = patience
         if operator:
             self.members['operator'] = Member(str(HERE / 'heartbeat.py'))
         for name in relays:
