@@ -21,6 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from pacsbo_ros.nodes.parameters import StartError
+from pacsbo_ros.nodes.transport import use_datagrams
 
 # Progress, candidates and stop states: a late subscriber gets the newest one.
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
@@ -94,9 +95,7 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     # rclpy's own handlers would invalidate all publishers before the node could send its last
     # words, which for a controller are zero volts.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
-    # Fast DDS would use shared memory, whose locks a frozen or killed process takes with it: its
-    # neighbours then hang in publish() for a second. Nothing can hold up who sends a datagram.
-    os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
+    use_datagrams()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node = None
     executor = SingleThreadedExecutor()

@@ -1,0 +1,36 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Make Fast DDS speak by datagrams alone.
+
+By default it also uses shared memory, whose locks a process that is killed or frozen at the wrong
+moment takes with it: its neighbours then hang in publish(), for seconds, and a controller that
+hangs sends no zero volts. Nobody can hold up who sends a datagram.
+"""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from xml.etree import ElementTree
+
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+
+RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
+PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
+
+
+def use_datagrams() -> None:
+    """Set the variables that Fast DDS reads when the first node is made; leave a user's alone."""
+    if any(name in os.environ for name in PROFILES):
+        return
+    os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
+    if os.environ.get(RANGE) != 'LOCALHOST':
+        return
+    # In this range rmw_fastrtps adds shared memory by itself: a profile says the same without it.
+    try:
+        share = Path(get_package_share_directory('rmw_fastrtps_cpp'))
+        profile = Path(get_package_share_directory('pacsbo_ros')) / 'config' / 'localhost.xml'
+    except PackageNotFoundError:
+        return
+    version = ElementTree.parse(share / 'package.xml').getroot().findtext('version', '0')
+    os.environ[PROFILES[int(version.split('.')[0]) < 9]] = str(profile)  # the name since Kilted
+    os.environ[RANGE] = 'SYSTEM_DEFAULT'
