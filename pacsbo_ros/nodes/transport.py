@@ -8,6 +8,7 @@ hangs sends no zero volts. Nobody can hold up who sends a datagram.
 """
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 import os
 from pathlib import Path
 from xml.etree import ElementTree
@@ -18,12 +19,12 @@ RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')
 
 
-def use_datagrams() -> None:
+def use_datagrams(environment: MutableMapping[str, str] = os.environ) -> None:
     """Set the variables that Fast DDS reads when the first node is made; leave a user's alone."""
-    if any(name in os.environ for name in PROFILES):
+    if any(name in environment for name in PROFILES):
         return
-    os.environ.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
-    if os.environ.get(RANGE) != 'LOCALHOST':
+    environment.setdefault('FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4')
+    if environment.get(RANGE) != 'LOCALHOST':
         return
     # In this range rmw_fastrtps adds shared memory by itself: a profile says the same without it.
     try:
@@ -32,5 +33,5 @@ def use_datagrams() -> None:
     except PackageNotFoundError:
         return
     version = ElementTree.parse(share / 'package.xml').getroot().findtext('version', '0')
-    os.environ[PROFILES[int(version.split('.')[0]) < 9]] = str(profile)  # the name since Kilted
-    os.environ[RANGE] = 'SYSTEM_DEFAULT'
+    environment[PROFILES[int(version.split('.')[0]) < 9]] = str(profile)  # the name since Kilted
+    environment[RANGE] = 'SYSTEM_DEFAULT'

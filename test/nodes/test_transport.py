@@ -2,25 +2,12 @@
 """Fast DDS without shared memory, and never on more of the network than the user wants."""
 from pathlib import Path
 
-import pytest
-
 from pacsbo_ros.nodes.transport import PROFILES, RANGE, use_datagrams
 
 
-@pytest.fixture
-def environment(monkeypatch):
-    """An environment without any of the variables, put right after the test."""
-    for name in (*PROFILES, RANGE, 'FASTDDS_BUILTIN_TRANSPORTS'):
-        monkeypatch.delenv(name, raising=False)
-    made = dict.fromkeys((RANGE, 'FASTDDS_BUILTIN_TRANSPORTS', *PROFILES), '')
-    monkeypatch.setattr('os.environ', made)
-    made.clear()
-    return made
-
-
-def test_on_this_machine_alone_a_profile_replaces_the_range(environment):
-    environment[RANGE] = 'LOCALHOST'
-    use_datagrams()
+def test_on_this_machine_alone_a_profile_replaces_the_range():
+    environment = {RANGE: 'LOCALHOST'}
+    use_datagrams(environment)
     assert environment[RANGE] == 'SYSTEM_DEFAULT'
     profile = Path(next(environment[name] for name in PROFILES if name in environment))
     text = profile.read_text()
@@ -29,14 +16,13 @@ def test_on_this_machine_alone_a_profile_replaces_the_range(environment):
     assert 'SHM' not in text
 
 
-def test_elsewhere_the_range_stays_as_it_is(environment):
-    environment[RANGE] = 'SUBNET'
-    use_datagrams()
+def test_elsewhere_the_range_stays_as_it_is():
+    environment = {RANGE: 'SUBNET'}
+    use_datagrams(environment)
     assert environment == {RANGE: 'SUBNET', 'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4'}
 
 
-def test_a_users_own_profile_is_left_alone(environment):
-    environment.update({RANGE: 'LOCALHOST', PROFILES[0]: '/my.xml'})
-    before = dict(environment)
-    use_datagrams()
-    assert environment == before
+def test_a_users_own_profile_is_left_alone():
+    environment = {RANGE: 'LOCALHOST', PROFILES[0]: '/my.xml'}
+    use_datagrams(environment)
+    assert environment == {RANGE: 'LOCALHOST', PROFILES[0]: '/my.xml'}
