@@ -13,7 +13,8 @@ import numpy as np
 from faults.graph import Graph, Process, own_domain, wait_for
 
 NODES = {'safety_monitor': {'auto_arm': True, 'state_timeout': 1.0, 'heartbeat_timeout': 1.0},
-         'furuta_controller': {'speed': 0.0, 'verdict_timeout': 1.0},
+         'furuta_controller': {'speed': 0.0, 'verdict_timeout': 1.0, 'episode_duration': 1.0,
+                               'push_time': 0.3},
          'progress_markers': {}}
 FIRST = 50  # episodes until everybody has warmed up
 GROWTH = 1.1  # of memory that still counts as flat

@@ -13,18 +13,18 @@ from faults.rig import Rig
 
 SOME = {
     'processes': ['monitor: SIGKILL', 'operator: SIGSTOP', 'controller: SIGKILL',
-                  'controller: SIGTERM', 'plant: SIGSTOP', 'optimiser: SIGKILL'],
+                  'controller: SIGTERM', 'plant: SIGSTOP', 'optimiser: SIGKILL',
+                  'second controller', 'run folder full'],
     'data': ['joint states: NaN', 'joint states: stale', 'verdicts: clock steps back',
              'verdicts: duplicate'],
-    'doubles': ['second controller'],
-    'disk': ['run folder full'],
 }
 
 
 @pytest.mark.parametrize('group', SOME)
 def test_motor_journal_and_run_survive(group, tmp_path):
-    faults, options = GROUPS[group]
-    chosen = [fault for fault in faults() if fault.name in SOME[group]]
+    options = GROUPS[group][1]
+    chosen = [fault for faults, _ in GROUPS.values() for fault in faults()
+              if fault.name in SOME[group]]
     assert len(chosen) == len(SOME[group])
     with own_domain():
         # A busy machine holds everybody up: the voltage has to be gone and stay away, no more.
