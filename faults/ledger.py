@@ -9,6 +9,11 @@ from faults.rig import Rig
 from pacsbo_ros.nodes.spinning import stamp_seconds
 
 
+def steady_offset() -> float:
+    """Return what brings the stamp of a message to the steady clock of the motor's log."""
+    return time.monotonic() - time.time()
+
+
 def _key(message) -> tuple:
     return (message.iteration, tuple(message.gains), message.reward, message.max_alpha)
 
@@ -31,18 +36,19 @@ def complaints(rig: Rig) -> list[str]:
         found.append(f'iterations are {numbers}')
     journal = [(line['trial']['iteration'], tuple(line['trial']['gains']),
                 line['measured']['reward'], line['measured']['max_alpha']) for line in lines]
-    results = list(zip(client.times['episode_result'], client.messages['episode_result'],
-                       strict=False))
-    data = {_key(m): (then, m) for then, m in results if m.run_id == run_id and m.is_datum}
+    # A controller that was killed soon after its start may have been found too late to hear its
+    # results; then what it told the optimiser counts, if the motor moved at that time.
+    seen = [m for topic in ('episode_result', 'told_result') for m in client.messages[topic]
+            if m.run_id == run_id and m.is_datum]
+    data = {_key(m): (stamp_seconds(m.stamp) + steady_offset(), m) for m in seen}
     motor = rig.motor()
     for entry in journal:
         if entry not in data:
-            seen = [(m.is_datum, m.reward) for _, m in results if m.iteration == entry[0]]
-            found.append(f'episode {entry[0]} is in the journal with reward {entry[2]}, but no '
-                         f'controller reported it; reported were {seen}')
+            found.append(f'episode {entry[0]} is in the journal with reward {entry[2]}, but '
+                         'nobody reported it')
             continue
         then, result = data[entry]
-        if not any(volts for when, volts in motor if then - result.duration - 0.2 < when < then):
+        if not any(volts for when, volts in motor if then - result.duration - 0.1 < when < then):
             found.append(f'episode {entry[0]} is in the journal, but the motor was idle')
     found += [f'episode {key[0]} was told, but is not in the journal'
               for key in told if key not in journal]
@@ -53,9 +59,8 @@ def complaints(rig: Rig) -> list[str]:
 
 def moved_while_stopped(rig: Rig, allowance: float) -> list[str]:
     """Return the voltages that the motor got between a latched stop and its release."""
-    # The monitor's own stamps, because an event may have come late; brought to the steady clock.
-    offset = time.monotonic() - time.time()
-    events = [(stamp_seconds(event.stamp) + offset, event)
+    # The monitor's own stamps, because an event may have come late.
+    events = [(stamp_seconds(event.stamp) + steady_offset(), event)
               for event in rig.client.messages['safety_event']]
     motor = rig.motor()
     found = []
