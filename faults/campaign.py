@@ -101,7 +101,8 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
     elif fault.effect is Effect.GOES_ON and not results[0].is_datum:
         row.disturbed.append(results[0].reason)
     for name in fault.ends:
-        code = rig.processes[name].popen.poll()
+        wait_for(lambda n=name: not rig.processes[n].alive, f'the end of {name}', 10.0)
+        code = rig.processes[name].popen.returncode
         if code != 0:
             row.complain(f'{name} ended with code {code}')
     fault.heal(rig)

@@ -97,7 +97,7 @@ class SafetyLimits:
     operator_age: float | None = None  # s, operator's newest heartbeat; None: none is needed
     gains_lower: tuple[float, ...] = (-10.0, 0.0, -5.0, 0.0)  # V/rad, V s/rad
     gains_upper: tuple[float, ...] = (0.0, 100.0, 0.0, 10.0)
-    candidate_grace: float = 0.5  # s for a candidate to arrive after its episode began
+    candidate_grace: float = 0.5  # s for which candidate and episode may differ
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -165,6 +165,7 @@ class Watch:
         self._upright = False
         self._upright_changed = -math.inf  # stamp of the heartbeat that said so
         self._candidate: tuple[str, int, dict[int, float]] = ('', 0, {})
+        self._candidate_since = -math.inf
         self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed since start-up')
 
     def see_joints(self, now: float, stamp: float, theta: float, alpha: float,
@@ -200,9 +201,11 @@ class Watch:
                 run_id, iteration):
             self._running = Running(run_id, iteration, now)
 
-    def see_candidate(self, run_id: str, iteration: int, gains: dict[int, float]) -> None:
+    def see_candidate(self, now: float, run_id: str, iteration: int,
+                      gains: dict[int, float]) -> None:
         """Take in the gains that the optimiser proposed, by their place in the state order."""
-        self._candidate = (run_id, iteration, gains)
+        if self._candidate != (run_id, iteration, gains):
+            self._candidate, self._candidate_since = (run_id, iteration, gains), now
         if self._running is not None and run_id != self._running.run_id:
             self._running.rival = run_id
 
@@ -253,7 +256,8 @@ class Watch:
         if (run_id, iteration) == (running.run_id, running.iteration) and proposed and all(
                 self._gains[index] == gain for index, gain in proposed.items()):
             return
-        waited = now - running.since
+        # The next candidate may overtake the news that the episode is over.
+        waited = now - max(running.since, self._candidate_since)
         if waited > self.limits.candidate_grace:
             yield Failure('candidate', waited, self.limits.candidate_grace,
                           f'gains {[float(g) for g in self._gains]} are in force, not those '

@@ -112,8 +112,10 @@ class SafetyMonitor(Node):
             gains = {GAIN_NAMES.index(name): gain
                      for name, gain in zip(message.names, message.gains, strict=True)}
         except ValueError:
+            gains = {}
+        if not all(map(math.isfinite, gains.values())):
             gains = {}  # a malformed candidate allows nothing
-        self.watch.see_candidate(message.run_id, message.iteration, gains)
+        self.watch.see_candidate(steady_now(), message.run_id, message.iteration, gains)
 
     def _tick(self) -> None:
         """Judge at 100 Hz; publish every second time, and at once when the verdict changed."""

@@ -129,10 +129,10 @@ def test_the_operators_heartbeat_is_needed_only_where_asked_for():
 
 def test_gains_in_force_must_be_those_proposed():
     plant = Plant().armed()
-    plant.watch.see_candidate('run', 3, {0: -2.0, 1: 25.0})
+    plant.watch.see_candidate(plant.now, 'run', 3, {0: -2.0, 1: 25.0})
     assert all(plant.beat(running=True, run_id='run', iteration=3).ok for _ in range(60))
     plant.beat()
-    plant.watch.see_candidate('run', 4, {0: -2.0, 1: 26.0})
+    plant.watch.see_candidate(plant.now, 'run', 4, {0: -2.0, 1: 26.0})
     verdicts = [plant.beat(running=True, run_id='run', iteration=4) for _ in range(60)]
     assert verdicts[0].ok  # the candidate may still be on its way
     assert verdicts[-1].cause == 'candidate'
@@ -236,16 +236,27 @@ def test_two_controllers_stop_the_plant_and_say_so():
 @pytest.mark.parametrize('proposed', [{}, {0: math.nan}])
 def test_a_candidate_without_gains_allows_none(proposed):
     plant = Plant(SafetyLimits(candidate_grace=0.015)).armed()
-    plant.watch.see_candidate('r', 1, proposed)
+    plant.watch.see_candidate(plant.now, 'r', 1, proposed)
     verdicts = [plant.beat(running=True, run_id='r', iteration=1) for _ in range(4)]
     assert verdicts[-1].cause == 'candidate'
 
 
 def test_a_proposal_of_another_run_while_an_episode_runs_means_two_optimisers():
     plant = Plant().armed()
-    plant.watch.see_candidate('r', 1, {0: GAINS[0]})
+    plant.watch.see_candidate(plant.now, 'r', 1, {0: GAINS[0]})
     assert plant.beat(running=True, run_id='r', iteration=1).ok
-    plant.watch.see_candidate('s', 1, {0: GAINS[0]})
+    plant.watch.see_candidate(plant.now, 's', 1, {0: GAINS[0]})
     verdict = plant.beat(running=True, run_id='r', iteration=1)
     assert verdict.cause == 'optimisers'
     assert 'two optimisers' in verdict.reason
+
+
+def test_a_candidate_that_overtakes_the_end_of_the_episode_before_it_is_no_fault():
+    plant = Plant(SafetyLimits(candidate_grace=0.055)).armed()
+    plant.watch.see_candidate(plant.now, 'r', 1, {0: GAINS[0]})
+    for _ in range(20):
+        assert plant.beat(running=True, run_id='r', iteration=1).ok
+    plant.watch.see_candidate(plant.now, 'r', 2, {0: GAINS[0]})
+    assert all(plant.beat(running=True, run_id='r', iteration=1).ok for _ in range(5))
+    # What nobody takes back is one.
+    assert plant.beat(running=True, run_id='r', iteration=1).cause == 'candidate'
