@@ -16,10 +16,10 @@ HEAD = '''# What happens when something breaks
 
 Made by `make faults`: real processes over DDS, a real tuning run on a pendulum in a process of its
 own. *To zero*: time from the fault to zero volts as the plant's log has it (for faults of the
-plant itself: to the command on the wire). *Told*: how the episode under way ended. *As it must be*:
-zero volts within the limit, no voltage between a latched stop and its release, nothing told that is
-not in the journal and nothing in the journal that did not move the motor. *Recovered*: the run went
-on.
+plant itself: to the command on the wire). *Told*: how the episode under way ended. *As it must
+be*: zero volts within the limit, no voltage between a latched stop and its release, nothing told
+that is not in the journal, and nothing in the journal that did not move the motor. *Recovered*:
+the run went on.
 
 '''
 
