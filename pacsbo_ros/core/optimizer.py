@@ -204,6 +204,9 @@ class SafeOptimizer(ABC):
         """Give the band at any points of the unit cube, arrays of shape (outputs, points)."""
         self._update()
         X = np.atleast_2d(np.asarray(points, dtype=float))
+        if X.shape[1] != self.settings.dimension:
+            raise ValueError(f'points have shape {X.shape}; dimension is '
+                             f'{self.settings.dimension}')
         mu = np.empty((self.settings.outputs, len(X)))
         sigma = np.empty_like(mu)
         for gp, members in zip(self._gps, self._members, strict=True):
@@ -243,10 +246,16 @@ class SafeOptimizer(ABC):
             'points': [list(p) for p in self._points],
             'values': [list(v) for v in self._values], 'updates': list(self._updates)}
 
+    @classmethod
+    def _recorded_settings(cls, record: dict[str, Any]) -> Settings:
+        """Give the settings of a record; refuse what is no record of this kind."""
+        kind = record.get('kind') if isinstance(record, dict) else None
+        if kind != cls.kind:
+            raise ValueError(f'kind of the record is {kind!r}; this is {cls.kind!r}')
+        return Settings.from_dict(record['settings'])
+
     def _replay(self, record: dict[str, Any]) -> None:
         """Tell the recorded samples and renew the bands where they were renewed."""
-        if record['kind'] != self.kind:
-            raise ValueError(f'kind is {record["kind"]!r}; this is {self.kind!r}')
         updates = set(record['updates'])
         for point, values in zip(record['points'], record['values'], strict=True):
             self.tell(point, values)

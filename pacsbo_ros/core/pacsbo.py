@@ -39,7 +39,7 @@ class Pacsbo(SafeOptimizer):
         cls, record: dict[str, Any], predictor: Predictor | None = None,
     ) -> Pacsbo:
         """Continue a recorded run; the predictor is not part of the record."""
-        made = cls(Settings.from_dict(record['settings']), record['seed'], predictor)
+        made = cls(cls._recorded_settings(record), record['seed'], predictor)
         made._replay(record)
         return made
 

@@ -44,6 +44,6 @@ class SafeOpt(SafeOptimizer):
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> SafeOpt:
         """Continue a recorded run."""
-        made = cls(Settings.from_dict(record['settings']), record['B'], record['seed'])
+        made = cls(cls._recorded_settings(record), record['B'], record['seed'])
         made._replay(record)
         return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
 import math
+from numbers import Integral, Real
 from typing import Any
 
 from pacsbo_ros.core.kernels import Kernel
@@ -68,6 +69,12 @@ class Settings:
     window: int = 25  # entries of the history that a predictor sees, the last ones
 
     def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.type == 'int':
+                _require(self, item.name, isinstance(value, Integral), 'give a whole number')
+            elif item.type == 'float':
+                _require(self, item.name, isinstance(value, Real), 'give a number')
         scales = self.length_scales
         scales = (scales,) if isinstance(scales, (int, float)) else tuple(scales)
         if len(scales) == 1 and self.dimension > 1:

@@ -249,6 +249,7 @@ class PacsboOptimizer(Node):
             self.exit_code = 0
             self._say(OptimizerState.FINISHED, tuning.reason)
         if self._p.report:
+            self.get_logger().info('drawing the pictures and writing the report')
             self._keep(write_report, self.folder.path)
         terminal.print_summary(self.folder, tuning, self._outcomes)
 

@@ -66,14 +66,18 @@ def declare(node: Node, table: Sequence[Parameter]) -> SimpleNamespace:
     return SimpleNamespace(**values)
 
 
+KINDS = {bool: 'true or false', int: 'a whole number', float: 'a number', str: 'a text',
+         list: 'a list'}
+
+
 def _allowed(parameter: Parameter) -> str:
     """Say what a parameter may be."""
-    kind = type(parameter.default).__name__
+    kind = KINDS[type(parameter.default)]
     if parameter.choices:
         return f'choose one of {", ".join(parameter.choices)}'
     if parameter.lower is not None:
-        return f'give a {kind} from {parameter.lower:g} to {parameter.upper:g}'
-    return f'give a {kind} ({parameter.description})'
+        return f'give {kind} from {parameter.lower:g} to {parameter.upper:g}'
+    return f'give {kind} ({parameter.description})'
 
 
 def markdown(table: Sequence[Parameter]) -> str:

@@ -291,6 +291,19 @@ def test_safeopt_refuses_an_impossible_norm(B):
         SafeOpt(Settings(), B)
 
 
+def test_a_record_of_another_kind_and_points_of_another_dimension_are_refused():
+    optimizer = make(2)
+    start, h = problem(optimizer, 0)
+    optimizer.tell(start, h(start))
+    with pytest.raises(ValueError, match=r"kind of the record is 'Pacsbo'; this is 'SafeOpt'"):
+        SafeOpt.from_record(optimizer.to_record())
+    for nothing in ({}, None):
+        with pytest.raises(ValueError, match='kind of the record is None'):
+            Pacsbo.from_record(nothing)
+    with pytest.raises(ValueError, match='dimension is 2'):
+        optimizer.predict([[0.5]])
+
+
 def test_six_dimensions_run():
     optimizer = make(6, candidates=2000, length_scales=0.7)
     start, h = problem(optimizer, 8)

@@ -67,6 +67,9 @@ def test_a_bad_box_is_refused(arguments, message):
     ({'safety_factor': 1.0}, 'safety_factor is 1.0'),
     ({'caution': 1.5}, 'caution is 1.5'),
     ({'output_kernels': (Kernel('rbf', (0.1,)),)}, 'output_kernels'),
+    ({'delta': 'a'}, "delta is 'a'; give a number"),
+    ({'dimension': 2.5}, 'dimension is 2.5; give a whole number'),
+    ({'candidates': 10.5}, 'candidates is 10.5'),
 ])
 def test_a_bad_setting_is_named_with_its_value(changes, message):
     with pytest.raises(ValueError, match=message):
