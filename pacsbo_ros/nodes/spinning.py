@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 import contextlib
+import gc
 import os
 from pathlib import Path
 import secrets
@@ -114,6 +115,8 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
             _become_punctual()
         if hasattr(node, 'done'):
             node.done.add_done_callback(lambda _: over.set_result(None))
+        gc.collect()
+        gc.freeze()  # what start-up made stays: looking at it again would hold up the loop
         executor.spin_until_future_complete(over)
     except StartError as error:
         print(f'error: {error}', file=sys.stderr, flush=True)
