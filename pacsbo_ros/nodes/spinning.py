@@ -94,8 +94,14 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     A node that says that it is `punctual` is scheduled in real time.
     """
     # rclpy's own handlers would invalidate all publishers before the node could send its last
-    # words, which for a controller are zero volts.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    # words, which for a controller are zero volts. A handler of Python's runs at the main thread's
+    # next step, which may be far away, but its wake-up byte is there at once, whichever thread the
+    # system gives the signal to.
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    for number in ENDING:
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     use_datagrams()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node = None
@@ -103,7 +109,7 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     over, interrupted = Future(), threading.Event()
 
     def await_signal() -> None:
-        signal.sigwait(ENDING)
+        os.read(wake, 1)
         interrupted.set()
         over.set_result(None)
 

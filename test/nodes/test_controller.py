@@ -151,3 +151,12 @@ def test_an_episode_that_starts_hanging_swings_up_before_the_gains_are_tried(gra
     assert result.outcome == EpisodeResult.COMPLETED, result.reason
     assert any(m.state == ControllerState.STARTING
                for m in graph.client.messages['controller_state'])
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_order_though_linear_algebra_has_threads(graph, monkeypatch, number):
+    monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
+    controller = graph.start_controller()
+    graph.client.wait('controller_state')
+    controller.signal(number)
+    assert controller.wait() == 0, controller.output
