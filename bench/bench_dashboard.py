@@ -105,11 +105,11 @@ def _wait_for_page() -> None:
 class Tab(threading.Thread):
     """An open page without its pictures: takes every update, as a browser elsewhere would."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = PORT) -> None:
         """Load the page and connect to it as its script does."""
         super().__init__(daemon=True)
         from websockets.sync.client import connect
-        address = f'127.0.0.1:{PORT}'
+        address = f'127.0.0.1:{port}'
         with urlopen(f'http://{address}/', timeout=30) as answer:
             page = answer.read().decode()
         query = ast.literal_eval(re.search(r"query: ({'client_id'.*?}),", page).group(1))
@@ -123,14 +123,17 @@ class Tab(threading.Thread):
                   'tab_id': str(uuid4()), 'document_id': str(uuid4()), 'EIO': 4,
                   'transport': 'websocket'}
         self._socket = connect(f'ws://{address}/_nicegui_ws/socket.io/?{urlencode(values)}',
-                               origin=f'http://{address}', max_size=None)
+                               origin=f'http://{address}', max_size=None, open_timeout=60)
         self.updates = 0
+        self.hung = False  # if set it reads no more, as a browser that hangs
         self.start()
 
     def run(self) -> None:
         """Read until the end; answer the protocol's open and ping."""
         with suppress(Exception):
             for frame in self._socket:
+                if self.hung:
+                    return
                 if frame.startswith('0'):
                     self._socket.send('40')
                 elif frame.startswith('40'):

@@ -38,9 +38,9 @@ class Browser:
             'return document.documentElement.scrollWidth - window.innerWidth')
 
 
-@pytest.fixture
-def browser(tmp_path):
-    """Start Chromium, or skip where there is none."""
+@pytest.fixture(scope='session')
+def chromium(tmp_path_factory):
+    """Start Chromium once for all tests, or skip where there is none."""
     webdriver = pytest.importorskip('selenium.webdriver', reason='page tests need selenium')
     program = shutil.which('chromium') or shutil.which('chromium-browser')
     helper = shutil.which('chromedriver')
@@ -49,13 +49,24 @@ def browser(tmp_path):
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for word in ('--headless=new', '--no-sandbox', '--disable-dev-shm-usage', '--hide-scrollbars',
+                 '--no-first-run', '--disable-background-networking', '--disable-extensions',
+                 '--disable-component-update', '--disable-sync',
                  '--use-angle=swiftshader', '--enable-unsafe-swiftshader',
-                 f'--user-data-dir={tmp_path / "chromium"}',
+                 f'--user-data-dir={tmp_path_factory.mktemp("chromium")}',
                  '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1'):
         options.add_argument(word)
     options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
     driver = webdriver.Chrome(options=options,
                               service=webdriver.ChromeService(executable_path=helper))
-    yield Browser(driver)
+    yield driver
     with contextlib.suppress(Exception):
         driver.quit()
+
+
+@pytest.fixture
+def browser(chromium):
+    """An empty tab without a past, which is left empty."""
+    made = Browser(chromium)
+    made.errors()
+    yield made
+    chromium.get('about:blank')

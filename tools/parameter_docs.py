@@ -12,6 +12,8 @@ TABLES = {
     'safety_monitor': 'pacsbo_ros.nodes.safety_monitor',
     'pacsbo_optimizer': 'pacsbo_ros.nodes.tuning_parameters',
     'simulated_plant': 'pacsbo_ros.nodes.simulated_plant',
+    'progress_markers': 'pacsbo_ros.nodes.progress_markers',
+    'dashboard': 'pacsbo_ros.nodes.dashboard',
 }
 HEAD = '''# Launch arguments and parameters
 

@@ -50,7 +50,8 @@ PARAMETERS = (
               'token.'),
     Parameter('port', 8080, 'Port to listen on.', 1, 65535),
     Parameter('token', '', 'What a page must present before its buttons work; STOP always does.'),
-    Parameter('rate', 20.0, 'How often an open page moves its pendulum [Hz].', 1.0, 20.0),
+    Parameter('rate', 20.0, 'How often an open page moves and draws its pendulum [Hz].', 1.0,
+              20.0),
 )
 NO_NICEGUI = ('the live page needs NiceGUI: pip install "pacsbo_ros[dashboard]" (or pip install '
               'nicegui)')
@@ -158,7 +159,7 @@ class Dashboard(Node):
             self._live.see_limit(answer.values[0].double_value)
 
     def log_refusal(self, text: str) -> None:
-        """Log what the web server refused, for the operator and on the page."""
+        """Log what the page or its server refused, and show it on the page."""
         self.get_logger().warning(text)
         self._live.say(text, 'warn')
 
@@ -195,8 +196,8 @@ def main() -> int:
         thread = threading.Thread(target=_spin, args=(executor,), name='ros', daemon=True)
         thread.start()
         node.get_logger().info(f'the live page is at http://{node.p.host}:{node.p.port}/')
-        serve(live, node.press, node.p.host, node.p.port, node.p.token, node.p.rate,
-              node.log_refusal)
+        serve(live, node.press, node.log_refusal, node.p.host, node.p.port, node.p.token,
+              node.p.rate)
     except StartError as error:
         print(f'error: {error}', file=sys.stderr, flush=True)
         return 2

@@ -21,7 +21,14 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 SOCKET_PATH = '/_nicegui_ws/'
-EVENTS = frozenset({'handshake', 'event', 'javascript_response', 'ack', 'log'})
+# The messages of the page, and the fields that each must have.
+MESSAGES = {
+    'handshake': {'client_id': str, 'tab_id': str, 'document_id': str},
+    'event': {'client_id': str, 'id': int, 'listener_id': str, 'args': list},
+    'javascript_response': {'client_id': str, 'request_id': str},
+    'ack': {'client_id': str, 'next_message_id': int},
+    'log': {'client_id': str, 'level': str, 'message': str},
+}
 LONGEST = 100_000  # characters of one message
 POLICY_VIOLATION = 1008  # close code of RFC 6455
 
@@ -62,10 +69,14 @@ def problem_with(frame: str | bytes | None) -> str | None:
         content = json.loads(frame[2:].lstrip('0123456789'))
     except (ValueError, RecursionError):
         return f'a frame that is no JSON {frame[:40]!r}'
-    if not (isinstance(content, list) and len(content) == 2 and content[0] in EVENTS
-            and isinstance(content[1], dict) and isinstance(content[1].get('client_id'), str)):
-        return f'an unknown message {frame[:40]!r}'
-    return None
+    return None if _is_message(content) else f'an unknown message {frame[:40]!r}'
+
+
+def _is_message(content: Any) -> bool:
+    match content:
+        case [str(name), dict(fields)] if name in MESSAGES:
+            return all(isinstance(fields.get(key), kind) for key, kind in MESSAGES[name].items())
+    return False
 
 
 class Guard:

@@ -15,7 +15,7 @@ import math
 import time
 from typing import Any
 
-from nicegui import app, ui
+from nicegui import Client, app, ui
 
 from pacsbo_ros.view import charts, palette, pendulum, words
 from pacsbo_ros.view.access import Guard, same_token
@@ -65,13 +65,13 @@ ACTIONS = (
 class Page:
     """One open tab."""
 
-    def __init__(self, live: Live, press: Callable[[str], None], token: str, given: str,
-                 rate: float) -> None:
+    def __init__(self, live: Live, press: Callable[[str], None], refuse: Callable[[str], None],
+                 token: str, given: str, rate: float) -> None:
         """Build the widgets and start the timers."""
-        self._live, self._press, self._token = live, press, token
+        self._live, self._press, self._refuse, self._token = live, press, refuse, token
         self._trusted = same_token(given, token)
         if given and not self._trusted:
-            self._refuse('the address of the page carries a wrong token')
+            self._refuse('refused: the address of the page carries a wrong token')
         self._event = max(0, *(e.number - 40 for e in live.events()), 0)
         self._shown: dict[str, Any] = {}
         self._pose = (math.inf, math.inf)
@@ -80,7 +80,7 @@ class Page:
         with ui.element('main').classes(
                 'w-full grid grid-cols-1 lg:grid-cols-12 gap-3 p-3 max-w-[1800px] mx-auto'):
             self._state_card()
-            self._scene_card()
+            self._scene_card(round(rate))
             self._plane_card()
             self._reward = self._chart_card('Reward', charts.reward_history({}, 1))
             self._angle = self._chart_card('Largest pendulum angle',
@@ -138,13 +138,13 @@ class Page:
             ui.label(title).classes('caption')
             return ui.label('–').classes('number')
 
-    def _scene_card(self) -> None:
+    def _scene_card(self, fps: int) -> None:
         with ui.card().classes('card w-full lg:col-span-4 gap-2'):
             with ui.row().classes('w-full items-baseline justify-between no-wrap'):
                 ui.label('The pendulum').classes('card-title')
                 self._angles = ui.label('').classes('caption').style(
                     'font-variant-numeric:tabular-nums')
-            with ui.scene(width=400, height=372, grid=False, background_color='#151d27', fps=20,
+            with ui.scene(width=400, height=372, grid=False, background_color='#151d27', fps=fps,
                           camera=ui.scene.perspective_camera(fov=32)).classes('w-full') as scene:
                 self._build_pendulum(scene)
             scene.move_camera(x=2.8, y=-5.5, z=2.9, look_at_x=0, look_at_y=0, look_at_z=1.1,
@@ -196,7 +196,7 @@ class Page:
 
     def _act(self, name: str) -> None:
         if not self._trusted:
-            self._refuse(f'{name} needs the token')
+            self._refuse(f'refused: {name} needs the token')
             return
         self._press(name)
 
@@ -205,16 +205,13 @@ class Page:
             self._trusted = True
             self._live.say('a page was unlocked with the token')
         else:
-            self._refuse('a wrong token was entered')
+            self._refuse('refused: a wrong token was entered')
         self._key.value = ''
         self._show_lock()
 
     def _show_lock(self) -> None:
         self._lock.props(f'icon={"lock_open" if self._trusted else "lock"}')
         self._key.visible = not self._trusted
-
-    def _refuse(self, why: str) -> None:
-        self._live.say(f'refused: {why}', 'warn')
 
     # Refreshing.
 
@@ -255,7 +252,9 @@ class Page:
             self._headline.style(f'color:{LEVELS[level]}')
         self._sentence.text = words.sentence(s, verdict)
         self._angles.text = (f'θ {words.degrees(s.angles[0])}   α {words.degrees(s.angles[1])}')
-        self._verdict.text = f'safety monitor: {palette.VERDICT_WORDS[verdict]}'
+        pages = sum(client.has_socket_connection for client in Client.instances.values())
+        self._verdict.text = (f'safety monitor: {palette.VERDICT_WORDS[verdict]}'
+                              + (f' · {pages} pages open' if pages > 1 else ''))
         if s.controller is not None:
             self._volts.text = f'{s.controller.voltage:+.1f} V'.replace('-', '−')
         o = s.optimizer
@@ -292,15 +291,15 @@ class Page:
         chart.update()
 
 
-def serve(live: Live, press: Callable[[str], None], host: str, port: int, token: str,
-          rate: float, log: Callable[[str], None]) -> None:
-    """Serve the page until the process is told to end."""
-    app.add_middleware(Guard, host=host, log=log)
+def serve(live: Live, press: Callable[[str], None], refuse: Callable[[str], None], host: str,
+          port: int, token: str, rate: float) -> None:
+    """Serve the page until the process is told to end; `refuse` logs what was not done."""
+    app.add_middleware(Guard, host=host, log=refuse)
     secret = token
 
     @ui.page('/', title='pacsbo_ros', dark=True)
     def root(token: str = '') -> None:
-        Page(live, press, secret, token, rate)
+        Page(live, press, refuse, secret, token, rate)
 
     ui.run(host=host, port=port, title='pacsbo_ros', dark=True, reload=False, show=False,
            show_welcome_message=False, favicon='🎛️',

@@ -48,14 +48,20 @@ def another(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def shared(tmp_path_factory):
-    """A ready graph for the tests of a module that leave it as it was."""
-    made = Graph(tmp_path_factory.mktemp('shared'))
-    made.start_monitor()
-    made.start_controller()
-    made.wait_until_ready()
+def common_graph(tmp_path_factory):
+    """An empty graph for all tests of a module."""
+    made = Graph(tmp_path_factory.mktemp('common'))
     yield made
     made.close()
+
+
+@pytest.fixture(scope='module')
+def shared(common_graph):
+    """A ready graph for the tests of a module that leave it as it was."""
+    common_graph.start_monitor()
+    common_graph.start_controller()
+    common_graph.wait_until_ready()
+    return common_graph
 
 
 @pytest.fixture

@@ -1,6 +1,9 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """The live page in a real browser: what is pressed happens, what is not allowed does not."""
+import importlib.util
 import os
+from pathlib import Path
+import re
 import socket
 import time
 from urllib.request import Request, urlopen
@@ -10,6 +13,7 @@ import pytest
 from pacsbo_ros.msg import OptimizerState, SafetyStatus
 
 pytest.importorskip('nicegui', reason='the live page needs nicegui')
+PATIENCE = 180.0  # s; the page gives way to all other programs, and its browser draws in software
 
 
 def free_port():
@@ -18,14 +22,14 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def eventually(condition, what, patience=60.0):
+def eventually(condition, what, patience=PATIENCE):
     """Return the first true value of a condition."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
-        time.sleep(0.05)
+        time.sleep(0.1)
     raise AssertionError(f'{what} did not happen within {patience} s')
 
 
@@ -42,16 +46,12 @@ class LivePage:
     """The page as a person uses it."""
 
     def __init__(self, browser, url, **size):
-        from selenium.common.exceptions import StaleElementReferenceException
-        self.driver, self._stale = browser.driver, StaleElementReferenceException
+        self.driver = browser.driver
         browser.open(url, **size)
         self.wait_for_text('run run')  # the graph's news arrive: the page is connected
 
     def text(self):
-        try:
-            return self.driver.find_element('tag name', 'body').text
-        except self._stale:
-            return ''
+        return self.driver.execute_script('return document.body.innerText')
 
     def wait_for_text(self, words):
         return eventually(lambda: words in self.text(), f'{words!r} on the page')
@@ -65,51 +65,99 @@ class LivePage:
         button.click()
 
 
-@pytest.fixture
-def run(graph, monkeypatch):
-    """A run that goes on, and a function that starts its page."""
-    graph.start_monitor()
-    graph.start_controller(speed=10.0)  # an episode takes half a second
-    graph.start_optimizer(iterations=1000)
-    graph.client.wait('optimizer_state', lambda m: m.iteration >= 3, patience=60)
+class Pages:
+    """A run that goes on, and two pages that show it: `open` to everybody, and `locked`."""
 
-    def start(**parameters):
-        port = free_port()
-        with monkeypatch.context() as patch:  # NiceGUI behaves otherwise under pytest
+    def __init__(self, graph):
+        self.graph, self.client = graph, graph.client
+        graph.start_monitor()
+        graph.start_controller(speed=2.0)
+        graph.start_optimizer(iterations=1000)
+        self.port = free_port()
+        self.open, self.url = self._start(self.port)
+        self.locked, self.locked_url = self._start(free_port(), token='right')
+        for node, url in ((self.open, self.url), (self.locked, self.locked_url)):
+            eventually(lambda n=node, u=url: serves(u) or n.popen.poll() is not None, 'the page')
+            assert node.popen.poll() is None, node.output
+
+    def _start(self, port, **parameters):
+        with pytest.MonkeyPatch.context() as patch:  # NiceGUI behaves otherwise under pytest
             patch.delenv('PYTEST_CURRENT_TEST')
-            graph.page = graph.start('dashboard', port=port, **parameters)
-        url = f'http://127.0.0.1:{port}/'
-        eventually(lambda: serves(url) or graph.page.popen.poll() is not None, 'the page')
-        assert graph.page.popen.poll() is None, graph.page.output
-        return url
+            # The browser draws in software; it need not do so twenty times a second.
+            return (self.graph.start('dashboard', port=port, rate=2.0, **parameters),
+                    f'http://127.0.0.1:{port}/')
 
-    graph.start_page = start
-    return graph
+    def wait(self, topic, condition):
+        """Wait for a message that fits, as long as a page may take to cause it."""
+        return self.client.wait(topic, condition, PATIENCE)
+
+    def wait_for_episodes(self, count=1):
+        """Wait until this many more episodes are told, with the monitor's consent."""
+        told = self.client.last('optimizer_state').iteration
+        self.wait('optimizer_state', lambda m: m.iteration >= told + count)
+        assert self.client.last('safety_status').state == SafetyStatus.ARMED
+
+    def go_on(self):
+        """Bring the run back to where a test may begin."""
+        if self.wait('safety_status', bool).state == SafetyStatus.STOPPED:
+            self.client.call('reset')
+            self.client.call('arm')
+        if self.wait('optimizer_state', bool).state == OptimizerState.PAUSED:
+            self.client.call('resume')
+        self.wait('safety_status', lambda m: m.state == SafetyStatus.ARMED)
+        self.wait('optimizer_state', lambda m: m.iteration >= 2
+                  and m.state != OptimizerState.PAUSED)
+
+
+@pytest.fixture(scope='module')
+def pages(common_graph):
+    """The run and its pages, for all tests of this module."""
+    return Pages(common_graph)
+
+
+@pytest.fixture
+def run(pages):
+    """A run that is armed and goes on, whatever the last test did."""
+    pages.go_on()
+    return pages
+
+
+@pytest.fixture(scope='module')
+def tabs():
+    """The module of the benchmark's open page, which draws nothing."""
+    pytest.importorskip('websockets.sync.client', reason='a tab needs websockets')
+    path = Path(__file__).resolve().parents[2] / 'bench' / 'bench_dashboard.py'
+    spec = importlib.util.spec_from_file_location('bench_dashboard', path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def memory(process):
+    """Return what a process holds in memory [MB]."""
+    status = Path(f'/proc/{process.popen.pid}/status').read_text()
+    return int(re.search(r'VmRSS:\s+(\d+) kB', status).group(1)) / 1024
 
 
 def test_pause_resume_stop_reset_and_arm_reach_the_graph(run, browser):
-    page = LivePage(browser, run.start_page())
-    client = run.client
+    page = LivePage(browser, run.url)
     page.press('Pause')
-    client.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
+    run.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
     page.wait_for_text('Paused')
     page.press('Resume')
-    client.wait('optimizer_state', lambda m: m.state != OptimizerState.PAUSED)
+    run.wait('optimizer_state', lambda m: m.state != OptimizerState.PAUSED)
 
     page.press('STOP')
-    stopped = client.wait('safety_event', lambda m: m.state == SafetyStatus.STOPPED)
+    stopped = run.wait('safety_event', lambda m: m.state == SafetyStatus.STOPPED)
     assert 'operator' in stopped.reason
     page.wait_for_text('Stopped')
     page.wait_for_text('Press Reset, then Arm')
-    told = client.last('optimizer_state').iteration
+    told = run.client.last('optimizer_state').iteration
     page.press('Reset')
-    client.wait('safety_event', lambda m: m.state == SafetyStatus.DISARMED)
+    run.wait('safety_event', lambda m: m.state == SafetyStatus.DISARMED)
     page.press('Arm')
-    client.wait('safety_event', lambda m: m.state == SafetyStatus.ARMED)
-    client.wait('optimizer_state', lambda m: m.iteration > told)
-    page.press('Finish')
-    client.wait('optimizer_state', lambda m: m.state == OptimizerState.FINISHED, patience=60)
-    page.wait_for_text('Finished')
+    run.wait('safety_event', lambda m: m.state == SafetyStatus.ARMED)
+    run.wait('optimizer_state', lambda m: m.iteration > told)
 
     # Everything came from the page's own address, and the browser had nothing to complain about.
     assert all(r.startswith(('http://127.0.0.1:', 'data:', 'blob:')) for r in browser.requests())
@@ -120,52 +168,53 @@ def test_pause_resume_stop_reset_and_arm_reach_the_graph(run, browser):
 
 
 def test_on_a_phone_stop_stays_in_sight_and_nothing_sticks_out(run, browser):
-    page = LivePage(browser, run.start_page(), width=390, height=844)
+    page = LivePage(browser, run.locked_url, width=375, height=667)
     page.wait_for_text('EVENTS')
     assert browser.overflow() <= 0
-    page.driver.execute_script('window.scrollTo(0, document.body.scrollHeight)')
-    spot = page.driver.execute_script('''
-        const b = [...document.querySelectorAll("button")].find(b => b.innerText === "STOP");
-        const r = b.getBoundingClientRect();
-        const top = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
-        return [r.top, r.bottom, r.width, b.contains(top)];''')
-    assert 0 <= spot[0] < spot[1] <= 844
-    assert spot[2] >= 100
-    assert spot[3], 'something covers the button'
+    for place in ('0', 'document.body.scrollHeight / 2', 'document.body.scrollHeight'):
+        page.driver.execute_script(f'window.scrollTo(0, {place})')
+        top, bottom, width, free = page.driver.execute_script('''
+            const b = [...document.querySelectorAll("button")].find(b => b.innerText === "STOP");
+            const r = b.getBoundingClientRect();
+            const front = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);
+            return [r.top, r.bottom, r.width, b.contains(front)];''')
+        assert 0 <= top < bottom <= 667
+        assert width >= 100
+        assert free, 'something covers the button'
     page.press('STOP')
-    run.client.wait('safety_event', lambda m: m.state == SafetyStatus.STOPPED)
+    run.wait('safety_event', lambda m: m.state == SafetyStatus.STOPPED)
 
 
 def test_with_a_token_only_stop_works_without_it(run, browser):
-    url = run.start_page(token='right')
-    page = LivePage(browser, f'{url}?token=wrong')
+    page = LivePage(browser, f'{run.locked_url}?token=wrong')
     page.wait_for_text('wrong token')
     page.press('Pause')
     page.wait_for_text('pause needs the token')
-    told = run.client.last('optimizer_state').iteration
-    run.client.wait('optimizer_state', lambda m: m.iteration > told)  # it was not paused
+    run.wait_for_episodes()  # it was not paused
 
     field = page.driver.find_element('css selector', 'input[type=password]')
     field.send_keys('nonsense\n')
     page.wait_for_text('a wrong token was entered')
+    eventually(lambda: run.locked.output.count('refused') >= 3, 'three refusals in the log')
     field.send_keys('right\n')
     page.wait_for_text('unlocked')
     page.press('Pause')
-    run.client.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
+    run.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
 
-    page = LivePage(browser, url)  # a new tab knows no token, and may stop all the same
+    page = LivePage(browser, run.locked_url)  # a new tab knows no token, and may stop all the same
     page.press('Resume')
     page.wait_for_text('resume needs the token')
     page.press('STOP')
-    run.client.wait('safety_event', lambda m: m.state == SafetyStatus.STOPPED)
+    run.wait('safety_event', lambda m: m.state == SafetyStatus.STOPPED)
     assert run.client.last('optimizer_state').state == OptimizerState.PAUSED
 
 
 def test_foreign_origins_and_malformed_messages_change_nothing(run):
     websockets = pytest.importorskip('websockets.sync.client')
     from websockets.exceptions import ConnectionClosed, InvalidStatus
-    url = run.start_page()
+    url = run.url
     path = url.replace('http', 'ws', 1) + '_nicegui_ws/socket.io/?EIO=4&transport=websocket'
+    before = run.open.output.count('refused')
 
     for origin in ('http://evil.example', None):
         with pytest.raises(InvalidStatus, match='403'):
@@ -178,36 +227,62 @@ def test_foreign_origins_and_malformed_messages_change_nothing(run):
             connection.send(frame)
             with pytest.raises(ConnectionClosed):
                 list(connection)  # what the server still says, until it closes
-    eventually(lambda: run.page.output.count('refused') >= 7, 'seven refusals in the log')
+    eventually(lambda: run.open.output.count('refused') >= before + 7, 'seven refusals in the log')
     assert serves(url)
-    status = run.client.last('safety_status')
-    assert status.state == SafetyStatus.ARMED
-    told = run.client.last('optimizer_state').iteration
-    run.client.wait('optimizer_state', lambda m: m.iteration > told)
+    run.wait_for_episodes()
 
 
-@pytest.mark.parametrize(('parameters', 'words'), [
-    ({'host': '0.0.0.0'}, 'no token is set'),
-    ({'host': '127.0.0.1', 'port': 99999}, 'port is 99999'),
-    ({'host': 'no.such.host.invalid', 'token': 'x'}, 'no.such.host.invalid')])
-def test_it_refuses_to_start_in_one_clear_line(graph, parameters, words):
-    process = graph.start('dashboard', **parameters)
-    assert process.wait() == 2
-    lines = [line for line in process.output.splitlines() if line.startswith('error:')]
-    assert len(lines) == 1
-    assert words in lines[0]
-    assert 'Traceback' not in process.output
+def test_ten_tabs_reloads_and_a_browser_that_hangs_change_nothing(run, browser, tabs):
+    page = LivePage(browser, run.url)
+    events = len(run.client.messages['safety_event'])
+    before = memory(run.open)
+    opened = [tabs.Tab(run.port) for _ in range(10)]
+    page.wait_for_text('11 pages open')
+    run.wait_for_episodes()
+    assert all(tab.updates for tab in opened)
+    page.driver.refresh()
+    page.wait_for_text('11 pages open')
+    opened[0].hung = True  # it no longer answers and is let go of; the others stay
+    page.wait_for_text('10 pages open')
+    seen = [tab.updates for tab in opened]
+    run.wait_for_episodes()
+    assert seen[0] == opened[0].updates
+    assert all(tab.updates > count for tab, count in zip(opened[1:], seen[1:], strict=True))
+    page.press('Pause')  # the node still answers at once
+    run.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
+    page.press('Resume')
+    for tab in opened:
+        tab.close()
+    eventually(lambda: 'pages open' not in page.text(), 'the other pages to be gone')
+    run.wait_for_episodes()
+    assert len(run.client.messages['safety_event']) == events, 'the monitor noticed'
+    assert memory(run.open) - before < 200
 
 
-def test_a_port_in_use_is_named(graph):
+def test_finish_ends_the_run(pages, browser):
+    """The last one: the run of this module is over after it."""
+    pages.go_on()
+    page = LivePage(browser, pages.url)
+    page.press('Finish')
+    pages.wait('optimizer_state', lambda m: m.state == OptimizerState.FINISHED)
+    page.wait_for_text('Finished')
+
+
+def test_it_refuses_to_start_in_one_clear_line(graph):
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
         taken.listen()
         port = taken.getsockname()[1]
-        process = graph.start('dashboard', port=port)
-        assert process.wait() == 2
-    assert f'port {port}: Address already in use' in process.output
-    assert 'Traceback' not in process.output
+        started = [(graph.start('dashboard', **parameters), words) for parameters, words in (
+            ({'host': '0.0.0.0'}, 'no token is set'), ({'port': 99999}, 'port is 99999'),
+            ({'host': 'no.such.host.invalid', 'token': 'x'}, 'no.such.host.invalid'),
+            ({'port': port}, f'port {port}: Address already in use'))]
+        for process, words in started:
+            assert process.wait() == 2
+            lines = [line for line in process.output.splitlines() if line.startswith('error:')]
+            assert len(lines) == 1
+            assert words in lines[0]
+            assert 'Traceback' not in process.output
 
 
 def test_without_nicegui_it_says_what_to_install(graph, monkeypatch, tmp_path):

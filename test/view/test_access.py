@@ -32,8 +32,9 @@ def test_tokens():
 
 
 @pytest.mark.parametrize('frame', [
-    '2', '3', '40', '40{}', '2probe', '42["handshake",{"client_id":"a"}]',
-    '4213["event",{"client_id":"a","id":3}]'])
+    '2', '3', '40', '40{}', '2probe',
+    '42["handshake",{"client_id":"a","tab_id":"b","document_id":"c","next_message_id":0}]',
+    '4213["event",{"client_id":"a","id":3,"listener_id":"b","args":[]}]'])
 def test_messages_of_the_page_pass(frame):
     assert problem_with(frame) is None
 
@@ -41,6 +42,8 @@ def test_messages_of_the_page_pass(frame):
 @pytest.mark.parametrize('frame', [
     None, b'\x00\x01', '', 'hello', '42', '42{', '42[]', '42["event"]', '42["event",3]',
     '42["event",{}]', '42["event",{"client_id":5}]', '42["shutdown",{"client_id":"a"}]',
+    '42["event",{"client_id":"a","id":3}]', '42["ack",{"client_id":"a"}]',
+    '42["event",{"client_id":"a","id":[],"listener_id":"b","args":[]}]', '42[["event"],{}]',
     '42' + '[' * 50_000, '42["event",{"client_id":"' + 'a' * 200_000 + '"}]', '44{}', '9'])
 def test_everything_else_is_refused(frame):
     assert problem_with(frame)

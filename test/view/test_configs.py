@@ -5,29 +5,11 @@ import json
 from pathlib import Path
 import re
 
-import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / 'config'
 NODES = ROOT / 'pacsbo_ros' / 'nodes'
-
-
-def published():
-    """Return what the nodes publish: topic to message type, read from their sources."""
-    found = {}
-    for source in NODES.glob('*.py'):
-        for kind, topic in re.findall(r"create_publisher\(\s*(\w+),\s*'([^']+)'",
-                                      source.read_text(encoding='utf-8')):
-            found[topic.lstrip('/')] = kind
-    return found
-
-
-def services():
-    """Return the names of all services that a node offers."""
-    text = ''.join(p.read_text(encoding='utf-8') for p in NODES.glob('*.py'))
-    return set(re.findall(r"create_service\(Trigger, '(\w+)'", text)) | set(
-        re.findall(r"\('(\w+)', self\._on_\w+\)", text))
 
 
 def test_rviz_has_the_sections_that_it_reads_and_a_camera():
@@ -43,9 +25,8 @@ def test_rviz_has_the_sections_that_it_reads_and_a_camera():
     assert 0.3 < view['Distance'] < 3
 
 
-def test_rviz_shows_every_marker_topic_latched_in_its_frame():
+def test_rviz_shows_markers_latched_in_their_frame():
     manager = yaml.safe_load((CONFIG / 'furuta.rviz').read_text())['Visualization Manager']
-    shown = {}
     for display in manager['Displays']:
         assert {'Class', 'Name', 'Enabled', 'Value'} <= set(display)
         assert display['Class'].startswith('rviz_default_plugins/')
@@ -54,8 +35,6 @@ def test_rviz_shows_every_marker_topic_latched_in_its_frame():
             assert topic['Durability Policy'] == 'Transient Local'
             assert topic['Reliability Policy'] == 'Reliable'
             assert not topic['Value'].startswith('/'), 'it would leave the namespace'
-            shown[topic['Value']] = 'MarkerArray'
-    assert shown == {t: k for t, k in published().items() if k == 'MarkerArray'}
     markers = (NODES / 'progress_markers.py').read_text(encoding='utf-8')
     frame = re.search(r"Parameter\('frame_id', '(\w+)'", markers).group(1)
     assert manager['Global Options']['Fixed Frame'] == frame
@@ -83,24 +62,6 @@ def test_rqt_has_plots_sliders_monitor_and_service_callers():
     plugins = perspective()
     assert set(plugins) == {'rqt_plot/Plot', 'rqt_reconfigure/Param',
                             'rqt_robot_monitor/RobotMonitor', 'rqt_service_caller/ServiceCaller'}
-    called = {p['current_service_name'].lstrip('/')
-              for p in plugins['rqt_service_caller/ServiceCaller']}
-    assert called == {'stop', 'pause', 'resume', 'reset'}
-    assert called <= services()
-    (parameters,) = plugins['rqt_reconfigure/Param']
-    assert parameters['selected_nodes'] == ['/furuta_controller']
-
-
-def test_rqt_plots_fields_that_exist_and_are_numbers():
-    msg = pytest.importorskip('pacsbo_ros.msg', reason='needs the built messages')
-    plotted = [t for p in perspective()['rqt_plot/Plot'] for t in p['topics']]
-    topics = published()
-    for path in plotted:
-        topic, field = path.lstrip('/').split('/')
-        kind = getattr(msg, topics[topic])
-        assert kind.get_fields_and_field_types()[field] == 'double', path
-    fields = {path.split('/')[-1] for path in plotted}
-    assert {'reward', 'best_reward', 'max_alpha', 'reward_norm', 'theta', 'alpha'} <= fields
 
 
 def test_the_analyzers_match_what_the_nodes_report():

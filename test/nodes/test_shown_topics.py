@@ -1,0 +1,77 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""What rviz and rqt are set up to show exists in the running graph, also under a namespace."""
+import ast
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pacsbo_ros import msg
+from pacsbo_ros.nodes import bringup
+
+CONFIG = Path(__file__).resolve().parents[2] / 'config'
+
+
+@pytest.fixture(scope='module')
+def offered(common_graph):
+    """Return topics with their types, services and nodes once the graph is complete."""
+    common_graph.start_monitor()
+    common_graph.start_controller()
+    common_graph.start_optimizer(iterations=1000)
+    common_graph.start('progress_markers')
+    client, inside = common_graph.client, f'/{common_graph.namespace}/'
+    for service in ('stop', 'pause'):  # of the monitor and the optimiser
+        client.call(service)
+    client.wait('controller_state')
+    node = client.node
+
+    def found():
+        topics = dict(node.get_topic_names_and_types())
+        return topics if f'{inside}markers/pendulum' in topics else None
+
+    topics = client.wait_for(found, 'the markers')
+    services = {name for name, _ in node.get_service_names_and_types()}
+    return common_graph.namespace, topics, services, set(node.get_fully_qualified_node_names())
+
+
+def settings(namespace, monkeypatch, tmp_path):
+    """Return the settings of all plugins in the perspective of a namespace."""
+    monkeypatch.setenv('ROS_HOME', str(tmp_path))
+    values = bringup.resolve({'rqt': 'true', 'namespace': namespace})
+    (rqt,) = (p for p in bringup.processes(values, CONFIG.parent) if p.name == 'rqt')
+    plugins = json.loads(Path(rqt.arguments[-1]).read_text())['groups']['pluginmanager']['groups']
+    return [{key: ast.literal_eval(item['repr']) for key, item in keys.items()
+             if item['type'] == 'repr'}
+            for keys in (plugin['groups']['plugin']['keys'] for plugin in plugins.values()
+                         if 'plugin' in plugin['groups'])]
+
+
+def test_rviz_shows_every_marker_topic(offered):
+    namespace, topics, _, _ = offered
+    displays = yaml.safe_load((CONFIG / 'furuta.rviz').read_text())['Visualization Manager'][
+        'Displays']
+    shown = {f'/{namespace}/{d["Topic"]["Value"]}' for d in displays
+             if d['Class'].endswith('/MarkerArray')}
+    assert shown == {name for name, kinds in topics.items() if name.startswith(f'/{namespace}/')
+                     and 'visualization_msgs/msg/MarkerArray' in kinds}
+
+
+def test_rqt_plots_numbers_calls_services_and_sets_a_node_of_the_graph(
+        offered, monkeypatch, tmp_path):
+    namespace, topics, services, nodes = offered
+    found = settings(namespace, monkeypatch, tmp_path)
+    plotted = [path for s in found for path in s.get('topics', ())]
+    for path in plotted:
+        topic, field = path.rsplit('/', 1)
+        (kind,) = topics[topic]
+        fields = getattr(msg, kind.rsplit('/', 1)[-1]).get_fields_and_field_types()
+        assert fields[field] == 'double', path
+    assert {'reward', 'best_reward', 'max_alpha', 'reward_norm', 'theta', 'alpha'} <= {
+        path.rsplit('/', 1)[-1] for path in plotted}
+    called = {s['current_service_name'] for s in found if 'current_service_name' in s}
+    assert called == {f'/{namespace}/{name}' for name in ('stop', 'pause', 'resume', 'reset')}
+    assert called <= services
+    (chosen,) = (s['selected_nodes'] for s in found if 'selected_nodes' in s)
+    assert chosen == [f'/{namespace}/furuta_controller']
+    assert set(chosen) <= nodes

@@ -1,0 +1,149 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Take the pictures of the live page and of the report for docs/images, from one run of 2 minutes.
+
+    .venv/bin/with-ros python tools/page_pictures.py [FOLDER]
+
+Needs Chromium and its driver. The page is opened before the run, so that nothing is missed.
+"""
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+import os
+from pathlib import Path
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from urllib.request import urlopen
+
+from selenium import webdriver
+
+IMAGES = Path(__file__).resolve().parent.parent / 'docs' / 'images'
+EPISODES = 30
+PATIENCE = 300.0  # s for any one step, on a busy machine
+DESKTOP, PHONE = (1440, 900, 1.0), (390, 844, 1.5)  # width, height, pixels per unit of length
+
+
+def wait_for(condition: Callable[[], bool], what: str) -> None:
+    """Wait until a condition holds; an error of the network means not yet."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            if condition():
+                return
+        except OSError:
+            pass
+        time.sleep(0.05)
+    raise SystemExit(f'error: {what} did not happen within {PATIENCE:g} s')
+
+
+class Camera:
+    """A browser that takes pictures."""
+
+    def __init__(self, images: Path) -> None:
+        """Start it."""
+        options = webdriver.ChromeOptions()
+        for word in ('--headless=new', '--no-sandbox', '--hide-scrollbars',
+                     '--use-angle=swiftshader', '--enable-unsafe-swiftshader'):
+            options.add_argument(word)
+        program = shutil.which('chromium') or shutil.which('chromium-browser')
+        if program is None or shutil.which('chromedriver') is None:
+            raise SystemExit('error: chromium or its driver is not installed')
+        options.binary_location = program
+        self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(
+            executable_path=shutil.which('chromedriver')))
+        self._images = images
+        self._resize(DESKTOP)
+
+    def _resize(self, size: tuple[int, int, float]) -> None:
+        self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
+            'width': size[0], 'height': size[1], 'deviceScaleFactor': size[2],
+            'mobile': size is PHONE})
+
+    def wait_for_text(self, words: str) -> None:
+        """Wait until the page says something."""
+        wait_for(lambda: words in self.driver.execute_script('return document.body.innerText'),
+                 f'{words!r} on the page')
+
+    def press(self, name: str) -> None:
+        """Press a button."""
+        self.driver.execute_script(
+            '[...document.querySelectorAll("button")].find(b => b.innerText.trim().endsWith('
+            'arguments[0])).click()', name)
+
+    def take(self, name: str, size: tuple[int, int, float] = DESKTOP) -> None:
+        """Save what is shown."""
+        self._resize(size)
+        time.sleep(1.0)  # the charts follow the window
+        picture = self.driver.execute_cdp_cmd('Page.captureScreenshot', {'format': 'png'})
+        (self._images / f'{name}.png').write_bytes(base64.b64decode(picture['data']))
+        self._resize(DESKTOP)
+        print(f'{name}.png', flush=True)
+
+
+def photograph(camera: Camera, url: str, start_run: Callable[[], None], report: Path) -> None:
+    """Follow one run from its first candidate to its report."""
+    camera.driver.get(url)
+    camera.wait_for_text('Waiting for the optimiser')
+    start_run()
+    camera.wait_for_text('Episode 1:')
+    camera.take('page-start')
+    camera.wait_for_text(f'episode {EPISODES // 2} / {EPISODES}')
+    camera.take('page-middle')
+    camera.take('page-phone', PHONE)
+    camera.wait_for_text(f'episode {EPISODES - 6} / {EPISODES}')
+    camera.press('STOP')
+    camera.wait_for_text('Press Reset, then Arm')
+    camera.take('page-stopped')
+    camera.take('page-phone-stopped', PHONE)
+    camera.press('Reset')
+    camera.wait_for_text('reset:')
+    camera.press('Arm')
+    camera.wait_for_text('Finished')
+    camera.take('page-end')
+    wait_for(report.exists, 'the report')
+    camera.driver.get(report.as_uri())
+    camera.take('report', (1100, 1330, 1.0))
+
+
+def main() -> int:
+    """Start page and run in a domain of their own, take the pictures, end both."""
+    images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    images.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.setdefault('ROS_DOMAIN_ID', '94')
+    with socket.socket() as probe:
+        probe.bind(('127.0.0.1', 0))
+        port = probe.getsockname()[1]
+    processes = []
+
+    def start(*words: str) -> None:
+        processes.append(subprocess.Popen([sys.executable, '-m', *words], start_new_session=True,
+                                          stdout=subprocess.DEVNULL))
+
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / 'furuta'
+        camera = Camera(images)
+        try:
+            start('pacsbo_ros.nodes.dashboard', '--ros-args', '-p', f'port:={port}')
+            url = f'http://127.0.0.1:{port}/'
+            wait_for(lambda: urlopen(url, timeout=10).status == 200, 'the page')
+            photograph(camera, url, lambda: start(
+                'pacsbo_ros.nodes.run', f'iterations:={EPISODES}', 'seed:=1', 'stay:=true',
+                f'run_dir:={folder}'), folder / 'report.html')
+        finally:
+            camera.driver.quit()
+            for process in reversed(processes):
+                process.send_signal(signal.SIGINT)
+            for process in processes:
+                process.wait(60)
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
