@@ -110,7 +110,7 @@ class Tab(threading.Thread):
         super().__init__(daemon=True)
         from websockets.sync.client import connect
         address = f'127.0.0.1:{port}'
-        with urlopen(f'http://{address}/', timeout=30) as answer:
+        with urlopen(f'http://{address}/', timeout=120) as answer:
             page = answer.read().decode()
         query = ast.literal_eval(re.search(r"query: ({'client_id'.*?}),", page).group(1))
         elements = json.loads(unescape(re.search(r'String\.raw`(.*?)`\)', page, re.S).group(1)))
@@ -123,7 +123,7 @@ class Tab(threading.Thread):
                   'tab_id': str(uuid4()), 'document_id': str(uuid4()), 'EIO': 4,
                   'transport': 'websocket'}
         self._socket = connect(f'ws://{address}/_nicegui_ws/socket.io/?{urlencode(values)}',
-                               origin=f'http://{address}', max_size=None, open_timeout=60)
+                               origin=f'http://{address}', max_size=None, open_timeout=120)
         self.updates = 0
         self.hung = False  # if set it reads no more, as a browser that hangs
         self.start()

@@ -52,6 +52,8 @@ PARAMETERS = (
     Parameter('token', '', 'What a page must present before its buttons work; STOP always does.'),
     Parameter('rate', 20.0, 'How often an open page moves and draws its pendulum [Hz].', 1.0,
               20.0),
+    Parameter('silence', 30.0, 'How long a page may not answer before it is let go of; a press '
+              'on a busy machine must not be lost [s].', 5.0, 300.0),
 )
 NO_NICEGUI = ('the live page needs NiceGUI: pip install "pacsbo_ros[dashboard]" (or pip install '
               'nicegui)')
@@ -197,7 +199,7 @@ def main() -> int:
         thread.start()
         node.get_logger().info(f'the live page is at http://{node.p.host}:{node.p.port}/')
         serve(live, node.press, node.log_refusal, node.p.host, node.p.port, node.p.token,
-              node.p.rate)
+              node.p.rate, node.p.silence)
     except StartError as error:
         print(f'error: {error}', file=sys.stderr, flush=True)
         return 2

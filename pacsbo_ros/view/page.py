@@ -292,7 +292,7 @@ class Page:
 
 
 def serve(live: Live, press: Callable[[str], None], refuse: Callable[[str], None], host: str,
-          port: int, token: str, rate: float) -> None:
+          port: int, token: str, rate: float, silence: float) -> None:
     """Serve the page until the process is told to end; `refuse` logs what was not done."""
     app.add_middleware(Guard, host=host, log=refuse)
     secret = token
@@ -303,4 +303,4 @@ def serve(live: Live, press: Callable[[str], None], refuse: Callable[[str], None
 
     ui.run(host=host, port=port, title='pacsbo_ros', dark=True, reload=False, show=False,
            show_welcome_message=False, favicon='🎛️',
-           reconnect_timeout=10.0)  # s; a busy phone may be silent for a while
+           reconnect_timeout=silence)

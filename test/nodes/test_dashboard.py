@@ -74,7 +74,7 @@ class Pages:
         graph.start_controller(speed=2.0)
         graph.start_optimizer(iterations=1000)
         self.port = free_port()
-        self.open, self.url = self._start(self.port)
+        self.open, self.url = self._start(self.port, silence=15.0)
         self.locked, self.locked_url = self._start(free_port(), token='right')
         for node, url in ((self.open, self.url), (self.locked, self.locked_url)):
             eventually(lambda n=node, u=url: serves(u) or n.popen.poll() is not None, 'the page')
