@@ -34,7 +34,6 @@ from pacsbo_ros.nodes.spinning import (
     EVENTS,
     HEARTBEAT,
     LATCHED,
-    lower_priority,
     steady_now,
     steady_timer,
 )
@@ -192,8 +191,6 @@ def main() -> int:
             from pacsbo_ros.view.page import serve
         except ImportError as error:
             raise StartError(NO_NICEGUI if error.name == 'nicegui' else error) from error
-        # A page may be slow, the pendulum's loop may not: give way to it.
-        lower_priority()
         executor.add_node(node)
         thread = threading.Thread(target=_spin, args=(executor,), name='ros', daemon=True)
         thread.start()

@@ -13,7 +13,7 @@ import pytest
 from pacsbo_ros.msg import OptimizerState, SafetyStatus
 
 pytest.importorskip('nicegui', reason='the live page needs nicegui')
-PATIENCE = 180.0  # s; the page gives way to all other programs, and its browser draws in software
+PATIENCE = 180.0  # s; the browser draws in software
 
 
 def free_port():
@@ -58,11 +58,20 @@ class LivePage:
 
     def press(self, name):
         """Click a button by its name, where a person would: it has to be visible."""
-        button = self.driver.find_element(
-            'xpath', f'//button[normalize-space(translate(., "\u00a0", " "))="{name}" or '
-            f'.//span[normalize-space(.)="{name}"]]')
-        self.driver.execute_script('arguments[0].scrollIntoView({block: "center"})', button)
-        button.click()
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        def clicked():
+            button = self.driver.find_element(
+                'xpath', f'//button[normalize-space(translate(., "\u00a0", " "))="{name}" or '
+                f'.//span[normalize-space(.)="{name}"]]')
+            try:
+                self.driver.execute_script(
+                    'arguments[0].scrollIntoView({block: "center"})', button)
+                button.click()
+            except StaleElementReferenceException:  # the page connected anew in between
+                return False
+            return True
+        eventually(clicked, f'a click on {name}')
 
 
 class Pages:

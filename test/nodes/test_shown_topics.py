@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from faults.graph import wait_for
 from pacsbo_ros import msg
 from pacsbo_ros.nodes import bringup
 
@@ -30,7 +31,7 @@ def offered(common_graph):
         topics = dict(node.get_topic_names_and_types())
         return topics if f'{inside}markers/pendulum' in topics else None
 
-    topics = client.wait_for(found, 'the markers')
+    topics = wait_for(found, 'the markers')
     services = {name for name, _ in node.get_service_names_and_types()}
     return common_graph.namespace, topics, services, set(node.get_fully_qualified_node_names())
 
