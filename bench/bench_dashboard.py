@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from html import unescape
 import json
 import os
@@ -122,8 +122,10 @@ class Tab(threading.Thread):
         values = {**query, 'implicit_handshake': 'true',
                   'tab_id': str(uuid4()), 'document_id': str(uuid4()), 'EIO': 4,
                   'transport': 'websocket'}
-        self._socket = connect(f'ws://{address}/_nicegui_ws/socket.io/?{urlencode(values)}',
-                               origin=f'http://{address}', max_size=None, open_timeout=120)
+        self._open = ExitStack()
+        self._socket = self._open.enter_context(connect(
+            f'ws://{address}/_nicegui_ws/socket.io/?{urlencode(values)}',
+            origin=f'http://{address}', max_size=None, open_timeout=120))
         self.updates = 0
         self.hung = False  # if set it reads no more, as a browser that hangs
         self.start()
@@ -145,7 +147,7 @@ class Tab(threading.Thread):
 
     def close(self) -> None:
         """Leave."""
-        self._socket.close()
+        self._open.close()
 
 
 @contextmanager

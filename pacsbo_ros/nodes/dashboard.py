@@ -141,7 +141,8 @@ class Dashboard(Node):
         self._live.say(f'{name}: {answer.message}', 'info' if answer.success else 'warn')
 
     def _look_after(self) -> None:
-        """Report calls that nobody answered, and learn the limit of alpha."""
+        """Report calls that nobody answered, miss the optimiser, learn the limit of alpha."""
+        self._live.see_presence(self.count_publishers('optimizer_state') > 0)
         now = steady_now()
         with self._asked_lock:
             late = [(key, name) for key, (name, since) in self._asked.items()

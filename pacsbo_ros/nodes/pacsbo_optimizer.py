@@ -14,6 +14,7 @@ import threading
 
 from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
@@ -35,6 +36,7 @@ from pacsbo_ros.view.plane import GainPlane
 
 RETRY = 0.2  # s between looks at a controller that is not ready
 LOST = 2.0  # s without a sign that the controller works at a goal
+LAST_WORDS = Duration(seconds=5)  # at most, until everybody has heard how the run ended
 
 
 class Closed(Exception):
@@ -119,6 +121,7 @@ class PacsboOptimizer(Node):
             self._say(OptimizerState.FAILED, f'{type(error).__name__}: {error}')
             log.fatal(f'the run ended: {error}')
         if not self._p.stay:
+            self._states.wait_for_all_acked(LAST_WORDS)  # a slow reader would miss how it ended
             self.done.set_result(None)
 
     def _next(self) -> Trial | None:

@@ -48,6 +48,7 @@ class Snapshot:
     safety_seen: float = -math.inf  # steady clock [s]
     controller: Any = None  # ControllerState
     optimizer: Any = None  # OptimizerState
+    optimizer_gone: bool = False  # it spoke once, and nobody publishes its state now
     candidate: Any = None  # Candidate
     plane: GainPlane | None = None
     told: dict[int, Told] = field(default_factory=dict)  # by iteration, never changed in place
@@ -97,6 +98,10 @@ class Live:
     def see_candidate(self, message: Any) -> None:
         """Take in a new candidate."""
         self._update(candidate=message)
+
+    def see_presence(self, present: bool) -> None:
+        """Take in whether there is an optimiser at all."""
+        self._update(optimizer_gone=self.snapshot.optimizer is not None and not present)
 
     def see_limit(self, alpha_limit: float) -> None:
         """Take in the controller's limit on alpha."""

@@ -263,10 +263,9 @@ class Page:
             self._count.text = f'episode {min(o.iteration, o.budget)} / {o.budget}'
             self._progress.value = min(1.0, o.iteration / max(1, o.budget))
             self._best.text = words.best_text(s)
-            if len(o.best_gains):
-                self._best_reward.text = f'{o.best_reward:.4f}'
-            if len(o.safe_share):
-                self._safe_share.text = f'{100 * o.safe_share[-1]:.1f} % of the box'
+            self._best_reward.text = f'{o.best_reward:.4f}' if len(o.best_gains) else '–'
+            self._safe_share.text = (f'{100 * o.safe_share[-1]:.1f} % of the box'
+                                     if len(o.safe_share) else '–')
 
     def _refresh_charts(self, s: Snapshot) -> None:
         candidate = None

@@ -31,6 +31,8 @@ def headline(s: Snapshot, verdict: int) -> tuple[str, str]:
         return 'Stopped', 'bad'
     if s.optimizer is None:
         return 'Waiting for the optimiser', 'idle'
+    if _left_early(s):
+        return 'The optimiser is gone', 'bad'
     return STATES[s.optimizer.state]
 
 
@@ -42,6 +44,8 @@ def sentence(s: Snapshot, verdict: int) -> str:
         return f'{_sentence(s.safety.reason)} The motor gets zero volts. {after}'
     if s.optimizer is None:
         return 'No message of the optimiser has come yet.'
+    if _left_early(s):
+        return 'It ended before the run did. No told episode is lost: start it again with resume.'
     c = s.candidate
     if s.optimizer.state in (AWAITING_APPROVAL, RUNNING, VERIFYING) and c is not None:
         where = f', {WHERE[c.domain]}' if c.domain in WHERE else ''
@@ -51,6 +55,11 @@ def sentence(s: Snapshot, verdict: int) -> str:
             text += f' Guaranteed margin {min(c.lower[1:]):.2f}, 0 or more is safe.'
         return text
     return _sentence(s.optimizer.reason)
+
+
+def _left_early(s: Snapshot) -> bool:
+    """Tell whether the optimiser vanished in the middle of its run."""
+    return s.optimizer_gone and s.optimizer.state not in (FINISHED, FAILED)
 
 
 def _sentence(reason: str) -> str:

@@ -13,7 +13,7 @@ import pytest
 from pacsbo_ros.msg import OptimizerState, SafetyStatus
 
 pytest.importorskip('nicegui', reason='the live page needs nicegui')
-PATIENCE = 180.0  # s; the browser draws in software
+PATIENCE = 90.0  # s; the browser draws in software
 
 
 def free_port():
@@ -54,7 +54,10 @@ class LivePage:
         return self.driver.execute_script('return document.body.innerText')
 
     def wait_for_text(self, words):
-        return eventually(lambda: words in self.text(), f'{words!r} on the page')
+        try:
+            return eventually(lambda: words in self.text(), f'{words!r} on the page')
+        except AssertionError as error:
+            raise AssertionError(f'{error}; it says {self.text()}') from None
 
     def press(self, name):
         """Click a button by its name, where a person would: it has to be visible."""
@@ -248,15 +251,17 @@ def test_ten_tabs_reloads_and_a_browser_that_hangs_change_nothing(run, browser, 
     opened = [tabs.Tab(run.port) for _ in range(10)]
     page.wait_for_text('11 pages open')
     run.wait_for_episodes()
-    assert all(tab.updates for tab in opened)
+    eventually(lambda: all(tab.updates for tab in opened), 'an update of every page')
     page.driver.refresh()
     page.wait_for_text('11 pages open')
     opened[0].hung = True  # it no longer answers and is let go of; the others stay
     page.wait_for_text('10 pages open')
     seen = [tab.updates for tab in opened]
     run.wait_for_episodes()
+    eventually(lambda: all(tab.updates > count for tab, count in zip(opened[1:], seen[1:],
+                                                                     strict=True)),
+               'an update of every other page')
     assert seen[0] == opened[0].updates
-    assert all(tab.updates > count for tab, count in zip(opened[1:], seen[1:], strict=True))
     page.press('Pause')  # the node still answers at once
     run.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
     page.press('Resume')
@@ -268,13 +273,18 @@ def test_ten_tabs_reloads_and_a_browser_that_hangs_change_nothing(run, browser, 
     assert memory(run.open) - before < 200
 
 
-def test_finish_ends_the_run(pages, browser):
+def test_finish_ends_the_run_and_an_optimiser_that_leaves_early_is_missed(pages, browser):
     """The last one: the run of this module is over after it."""
     pages.go_on()
     page = LivePage(browser, pages.url)
     page.press('Finish')
     pages.wait('optimizer_state', lambda m: m.state == OptimizerState.FINISHED)
     page.wait_for_text('Finished')
+
+    optimizer = pages.graph.start_optimizer(run_dir=str(pages.graph.folder / 'another'))
+    page.wait_for_text('run another')
+    optimizer.popen.terminate()
+    page.wait_for_text('The optimiser is gone')
 
 
 def test_it_refuses_to_start_in_one_clear_line(graph):

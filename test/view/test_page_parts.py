@@ -102,6 +102,19 @@ def test_words_for_a_stop_come_before_everything_else():
         Snapshot(safety=safety(2, cause_persists=True), optimizer=state(3)), 2)
 
 
+def test_words_for_an_optimiser_that_left():
+    live = Live()
+    live.see_presence(False)
+    assert words.headline(live.snapshot, 1)[0] == 'Waiting for the optimiser'
+    for code, title in ((3, 'The optimiser is gone'), (7, 'Finished')):
+        live.see_optimizer(state(1, state=code))
+        live.see_presence(False)
+        assert words.headline(live.snapshot, 1)[0] == title
+    live.see_optimizer(state(2))
+    live.see_presence(True)
+    assert words.headline(live.snapshot, 1)[0] == 'Trying gains'
+
+
 def test_words_for_a_candidate_say_why_and_what_is_guaranteed():
     candidate = SimpleNamespace(iteration=7, gains=[-4.0, 30.0], role='expander',
                                 domain='enlarged', lower=[0.1, 0.25, 0.4])
