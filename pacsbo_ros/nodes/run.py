@@ -23,7 +23,7 @@ from pacsbo_ros.nodes import bringup
 
 OPTIMIZER = 'pacsbo_optimizer'
 COLOURS = (36, 33, 32, 35, 34, 31)
-PATIENCE = (10.0, 5.0)  # s that a process gets to end by itself after SIGINT, after SIGTERM
+PATIENCE = 15.0  # s that a process gets to end by itself
 
 
 class Running:
@@ -52,17 +52,14 @@ class Running:
         return self._popen.poll()
 
     def end(self) -> None:
-        """Ask it to end, ever less politely; return when it is gone and its output is out."""
-        for number, patience in zip((signal.SIGINT, signal.SIGTERM), PATIENCE, strict=True):
-            if self.code is None:
-                self._popen.send_signal(number)
-                try:
-                    self._popen.wait(patience)
-                except subprocess.TimeoutExpired:
-                    continue
+        """Ask it to end, then make it; return when it is gone and its output is out."""
         if self.code is None:
-            os.killpg(self._popen.pid, signal.SIGKILL)
-            self._popen.wait()
+            self._popen.terminate()  # unlike SIGINT, without a traceback while it still starts
+            try:
+                self._popen.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                os.killpg(self._popen.pid, signal.SIGKILL)
+                self._popen.wait()
         self._reader.join(timeout=2.0)
 
 

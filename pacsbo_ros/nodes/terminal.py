@@ -37,18 +37,21 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
     table = Table(title=f'Run {folder.run_id}', title_justify='left', show_header=False)
     start, best, verified = tuning.told[0] if tuning.told else None, tuning.best, tuning.verified
     table.add_row('ended because', tuning.reason)
-    table.add_row('outcomes', ', '.join(f'{count} {Outcome(code).name.lower()}'
-                                        for code, count in enumerate(outcomes) if count))
+    repeats = sum(t.trial.role == VERIFICATION for t in tuning.told)
+    table.add_row('episodes', ', '.join(f'{count} {Outcome(code).name.lower()}'
+                                        for code, count in enumerate(outcomes) if count)
+                  + (f' ({repeats} of them to verify the best gains)' if repeats else ''))
     unsafe = sum(not t.measured.safe for t in tuning.told)
     table.add_row('unsafe episodes', str(unsafe))
-    for title, told in (('start', start), ('best', best), ('verified', verified)):
+    # Every reading carries noise, and the best of many is a lucky one: hence the second reading.
+    for title, told in (('start', start), ('best reading', best), ('tried once more', verified)):
         if told is not None:
             table.add_row(title, f'{gains_text(told.trial.gains)}  reward '
                           f'{told.measured.reward:.4f}  max angle '
                           f'{math.degrees(told.measured.max_alpha):.1f}°')
     table.add_row('run folder', str(folder.path))
     if verified is not None:
-        table.add_row('next', f'use the gains: --params-file {folder.best_gains}')
-    table.add_row('', f'go on with more episodes: resume:={folder.path} iterations:='
-                  f'{tuning.budget + 20}')
+        table.add_row('use the gains', 'ros2 run pacsbo_ros furuta_controller --ros-args '
+                      f'--params-file {folder.best_gains}')
+    table.add_row('20 more episodes', f'resume:={folder.path} iterations:={tuning.budget + 20}')
     Console(soft_wrap=True).print(table)

@@ -81,6 +81,8 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
 @pytest.mark.parametrize(('given', 'words'), [
     ({'colour': 'red'}, 'unknown argument'), ({'plant': 'bicycle'}, 'simulated, topics, qube'),
     ({'speed': 'fast'}, "speed is 'fast'"), ({'iterations': '3.5'}, 'iterations'),
+    ({'speed': '-1'}, 'above 0'), ({'iterations': '0'}, '1 or more'), ({'seed': '-3'}, 'seed'),
+    ({'resume': '/nowhere'}, 'no run folder'),
     ({'params_file': '/nowhere.yaml'}, 'no such file'), ({'rviz': 'yes'}, 'true, false'),
 ])
 def test_arguments_that_make_no_sense_are_named(given, words):
