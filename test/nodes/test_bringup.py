@@ -54,6 +54,7 @@ def test_the_recorder_keeps_all_topics_in_the_folder_of_the_run(tmp_path):
     chosen = table(record='true')
     assert (Path(chosen['rosbag2'].arguments[5]).parent
             == Path(chosen['pacsbo_optimizer'].parameters['run_dir']))
+    (tmp_path / 'episodes.jsonl').touch()
     resumed = table(record='true', resume=str(tmp_path))
     assert Path(resumed['rosbag2'].arguments[5]).parent == tmp_path
     assert resumed['pacsbo_optimizer'].parameters['run_dir'] == ''
