@@ -14,8 +14,8 @@ STATES = (
 AWAITING_APPROVAL, RUNNING, PAUSED, VERIFYING, FINISHED, FAILED = 2, 3, 5, 6, 7, 8
 STOPPED = 2  # of SafetyStatus
 
-WHY = {'start': 'known to be safe', 'maximiser': 'promises the most reward',
-       'expander': 'would enlarge the safe set', 'verification': 'repeats the best gains'}
+WHY = {'start': 'are known to be safe', 'maximiser': 'promise the most reward',
+       'expander': 'would enlarge the safe set', 'verification': 'repeat the best gains'}
 WHERE = {'hull': 'inside the hull of the samples', 'enlarged': 'in the enlarged hull',
          'box': 'anywhere in the box'}
 
