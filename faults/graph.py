@@ -48,14 +48,15 @@ PATIENCE = 30.0  # s; only a broken graph needs that long
 RETRY = 2.0  # s until a service call that was not answered is repeated
 
 
-def wait_for(condition: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
+def wait_for(condition: Callable[[], Any], what: str, patience: float = PATIENCE,
+             period: float = 0.005) -> Any:
     """Return the first true value of condition; fail with words when it does not come."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         value = condition()
         if value:
             return value
-        time.sleep(0.005)
+        time.sleep(period)
     raise AssertionError(f'{what} did not happen within {patience} s')
 
 

@@ -1,36 +1,27 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """The live page in a real browser: what is pressed happens, what is not allowed does not."""
+from functools import partial
 import importlib.util
 import os
 from pathlib import Path
 import re
 import socket
-import time
 from urllib.request import Request, urlopen
 
 import pytest
 
+from faults.graph import wait_for
 from pacsbo_ros.msg import OptimizerState, SafetyStatus
 
 pytest.importorskip('nicegui', reason='the live page needs nicegui')
 PATIENCE = 90.0  # s; the browser draws in software
+eventually = partial(wait_for, patience=PATIENCE, period=0.1)  # and has more to do than to answer
 
 
 def free_port():
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
         return probe.getsockname()[1]
-
-
-def eventually(condition, what, patience=PATIENCE):
-    """Return the first true value of a condition."""
-    deadline = time.monotonic() + patience
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f'{what} did not happen within {patience} s')
 
 
 def serves(url):

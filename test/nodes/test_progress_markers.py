@@ -1,12 +1,12 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """The markers are what rviz can draw, and show what the graph said."""
 import math
-import time
 
 import numpy as np
 import pytest
 from visualization_msgs.msg import Marker, MarkerArray
 
+from faults.graph import wait_for
 from pacsbo_ros.msg import Candidate, GainMap, OptimizerState, SafetyStatus
 from pacsbo_ros.nodes.marker_shapes import ORIGIN, SIDE, Shapes
 from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED
@@ -189,16 +189,6 @@ def stage(graph):
     return Stage(graph)
 
 
-def eventually(condition, what):
-    """Wait for a condition."""
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError(f'{what} did not happen')
-
-
 def names(markers):
     return {(m.ns, m.id) for m in markers if m.action == Marker.ADD}
 
@@ -208,22 +198,22 @@ def test_markers_under_a_namespace_for_late_joiners_and_over_two_runs(stage):
     stage.candidates.publish(Candidate(run_id='one', iteration=4, names=['k_theta', 'k_alpha'],
                                        gains=[-4.0, 30.0], role='expander'))
     stage.maps.publish(gain_map('one'))
-    eventually(lambda: any(names(m) for m in stage.seen['markers/gain_plane']), 'a plane')
-    eventually(lambda: any(names(m) for m in stage.seen['markers/candidate']), 'a candidate')
+    wait_for(lambda: any(names(m) for m in stage.seen['markers/gain_plane']), 'a plane')
+    wait_for(lambda: any(names(m) for m in stage.seen['markers/candidate']), 'a candidate')
     first = next(m for m in stage.seen['markers/gain_plane'] if names(m))
     assert first[0].action == Marker.DELETEALL
     assert_drawable(first)
 
     stage.maps.publish(gain_map('one', 4))
-    eventually(lambda: stage.seen['markers/gain_plane'][-1] is not first, 'a second plane')
+    wait_for(lambda: stage.seen['markers/gain_plane'][-1] is not first, 'a second plane')
     assert names(stage.seen['markers/gain_plane'][-1]) == names(first), 'ids are not stable'
 
     late = stage.watch()
     for topic in ('markers/gain_plane', 'markers/candidate'):
-        eventually(lambda t=topic: any(names(m) for m in late[t]), f'{topic} for a late joiner')
+        wait_for(lambda t=topic: any(names(m) for m in late[t]), f'{topic} for a late joiner')
 
     stage.states.publish(OptimizerState(run_id='two'))
-    eventually(lambda: [m.action for m in stage.seen['markers/gain_plane'][-1]]
+    wait_for(lambda: [m.action for m in stage.seen['markers/gain_plane'][-1]]
                == [Marker.DELETEALL], 'the old plane to go')
 
 
@@ -243,12 +233,12 @@ def test_the_pendulum_moves_and_takes_the_colour_of_the_verdict(stage):
         def step():
             stage.statuses.publish(SafetyStatus(state=state, theta=0.0, alpha=sent, cause='angle'))
             return shown(colour, alpha)
-        eventually(step, f'{colour} at {alpha}')
+        wait_for(step, f'{colour} at {alpha}')
 
     publish_until(palette.SAFE, 0.3, 0.3, SafetyStatus.ARMED)
     publish_until(palette.UNSAFE, -0.2, -0.2, SafetyStatus.STOPPED)
     publish_until(palette.IDLE, -0.2, math.nan, SafetyStatus.DISARMED)
-    eventually(lambda: shown(palette.MUTED, -0.2), 'grey after silence')
+    wait_for(lambda: shown(palette.MUTED, -0.2), 'grey after silence')
 
 
 def test_a_broken_map_is_not_drawn(stage):
@@ -259,7 +249,7 @@ def test_a_broken_map_is_not_drawn(stage):
     short.rows = 7
     stage.maps.publish(short)
     process = stage.graph.processes[0]
-    eventually(lambda: process.output.count('not drawn') >= 1, 'a warning')
+    wait_for(lambda: process.output.count('not drawn') >= 1, 'a warning')
     assert process.popen.poll() is None
     stage.maps.publish(gain_map('run'))
-    eventually(lambda: any(names(m) for m in stage.seen['markers/gain_plane']), 'a good plane')
+    wait_for(lambda: any(names(m) for m in stage.seen['markers/gain_plane']), 'a good plane')
