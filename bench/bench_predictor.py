@@ -6,10 +6,11 @@ import time
 import numpy as np
 
 from pacsbo_ros.core import Settings
+from pacsbo_ros.executors import executor_factory
 from pacsbo_ros.predictor import load_predictor
 from pacsbo_ros.predictor.data import Family, Plan
 from pacsbo_ros.predictor.train import RECIPES
-from pacsbo_ros.predictor.workers import Task, collect, executor_factory, work
+from pacsbo_ros.predictor.workers import Task, collect, work
 
 RELEASED = 0.4  # s, what a function of Algorithm 1 costs in the released code on one core
 FUNCTIONS = 1000

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from pacsbo_ros.executors import carry_out
 from pacsbo_ros.experiments import records
 from pacsbo_ros.experiments.norm_figures import growth, interpolants, norms
 from pacsbo_ros.experiments.records import Record
@@ -26,13 +27,17 @@ def draw(key: Record, out: Path) -> Record:
     return {'lines': FIGURES[key['figure']](out)}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Draw the figures that were asked for."""
     parser = argparse.ArgumentParser(prog='python -m pacsbo_ros.experiments.figures',
                                      description="Draw the paper's figures.")
     records.add_options(parser, 'results/figures')
     parser.add_argument('--figures', nargs='+', default=list(FIGURES), choices=list(FIGURES))
     options = parser.parse_args(arguments)
+    return carry_out(parser, lambda: _study(options, arguments))
+
+
+def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     store = options.out / 'lines.jsonl'
     store.unlink(missing_ok=True)  # a picture is always drawn anew
@@ -51,4 +56,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == '__main__':
-    main()
+    raise SystemExit(main())

@@ -34,6 +34,7 @@ import yaml
 
 from pacsbo_ros.core import Box, Predictor, SafeOptimizer, Settings
 from pacsbo_ros.core.settings import NORM_BOUNDS
+from pacsbo_ros.executors import carry_out
 from pacsbo_ros.experiments import records
 from pacsbo_ros.experiments.baselines import CONSTANT_BETA, RandomSearch, constant_beta
 from pacsbo_ros.experiments.records import Record
@@ -312,7 +313,7 @@ def draw(outcomes: Sequence[Record], runs: Sequence[Record], found: GainMap,
     plt.close(figure)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is missing of the study, then judge, print and write everything."""
     parser = argparse.ArgumentParser(prog='python -m pacsbo_ros.experiments.furuta',
                                      description='Compare the methods on the pendulum.')
@@ -324,6 +325,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         metavar='METHOD', help=f'some of {"; ".join(METHODS)}')
     parser.add_argument('--grid', type=int, default=61, help='gains per axis of the map')
     options = parser.parse_args(arguments)
+    return carry_out(parser, lambda: _study(options, arguments))
+
+
+def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> None:
     bench = read_config(options.config)
     runs = []
     with records.open_executor(options) as executor:
@@ -360,4 +365,4 @@ def _describe(bench: Bench) -> dict[str, Any]:
 
 
 if __name__ == '__main__':
-    main()
+    raise SystemExit(main())

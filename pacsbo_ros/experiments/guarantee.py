@@ -18,12 +18,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import asdict, dataclass
 from functools import partial
 import json
-import multiprocessing
-import os
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +39,7 @@ from pacsbo_ros.core import (
     random_function,
 )
 from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.executors import add_executor_options, carry_out, executor_factory
 from pacsbo_ros.experiments.local_norms import RESOLUTION, LocalNorms
 
 LENGTH_SCALE = {1: 0.1, 2: 0.3}
@@ -203,15 +202,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     return '\n'.join(lines)
 
 
-def make_executor(workers: int, scheduler: str) -> Executor:
-    """Give a process pool, or the cluster behind a Dask scheduler."""
-    if scheduler:
-        from dask.distributed import Client  # an optional dependency, for clusters only
-        return Client(scheduler).get_executor()
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context('spawn'))
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the study and write table and data."""
     parser = argparse.ArgumentParser(description='Measure the guarantee on random functions.')
     parser.add_argument('--out', type=Path, default=Path('results/guarantee'))
@@ -225,12 +216,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
                         help='starts near the median of h, where it is safe, or anywhere')
     parser.add_argument('--blind', action='store_true',
                         help='sample at random: shows the norm bound without the loop around it')
-    parser.add_argument('--workers', type=int, default=os.cpu_count() or 1)
-    parser.add_argument('--scheduler', default='', help='address of a Dask scheduler')
+    add_executor_options(parser)
     options = parser.parse_args(arguments)
-    os.environ.setdefault('OMP_NUM_THREADS', '1')  # one thread a worker, the pool does the rest
+    return carry_out(parser, lambda: _measure(options), 'what it has finished is in its folder')
+
+
+def _measure(options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
-    with make_executor(options.workers, options.scheduler) as executor:
+    with executor_factory(options.workers, options.scheduler)() as executor:
         for n in options.dimensions:
             rows = []
             for method in options.methods:
@@ -247,4 +240,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == '__main__':
-    main()
+    raise SystemExit(main())

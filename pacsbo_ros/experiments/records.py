@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import beta, binom
 from tqdm import tqdm
 
-from pacsbo_ros.experiments.guarantee import make_executor
+from pacsbo_ros.executors import add_executor_options, executor_factory
 
 Record = dict[str, Any]
 PACKAGES = ('numpy', 'scipy', 'matplotlib')
@@ -37,9 +37,7 @@ IN_FLIGHT = 64  # tasks that wait in the queue, so that a stop loses little
 def add_options(parser: argparse.ArgumentParser, out: str) -> None:
     """Add the options that every study has."""
     parser.add_argument('--out', type=Path, default=Path(out), help='folder of the results')
-    parser.add_argument('--workers', type=int, default=os.cpu_count() or 1,
-                        help='processes; 1 works in this one')
-    parser.add_argument('--scheduler', default='', help='address of a Dask scheduler instead')
+    add_executor_options(parser)
 
 
 def open_executor(options: argparse.Namespace) -> AbstractContextManager[Executor | None]:
@@ -47,7 +45,7 @@ def open_executor(options: argparse.Namespace) -> AbstractContextManager[Executo
     os.environ.setdefault('OMP_NUM_THREADS', '1')  # the pool does the parallel work
     if options.workers == 1 and not options.scheduler:
         return nullcontext(None)
-    return make_executor(options.workers, options.scheduler)
+    return executor_factory(options.workers, options.scheduler)()
 
 
 def collect(task: Callable[[Record], Record], wanted: Sequence[Record], path: Path,

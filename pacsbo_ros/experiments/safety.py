@@ -31,6 +31,7 @@ import numpy as np
 
 from pacsbo_ros.core import NothingToPropose, Pacsbo, SafeOpt, SafeOptimizer, Settings
 from pacsbo_ros.core.settings import NORM_BOUNDS
+from pacsbo_ros.executors import carry_out
 from pacsbo_ros.experiments import canvas, records
 from pacsbo_ros.experiments.baselines import (
     CONSTANT_BETA,
@@ -235,6 +236,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                         help='default: all in the first world, the main ones elsewhere; '
                         f'there are: {"; ".join(METHODS)}')
     options = parser.parse_args(arguments)
+    return carry_out(parser, lambda: _study(options, arguments))
+
+
+def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> int:
     if options.quick:
         vars(options).update(QUICK, out=options.out / 'quick')
     with records.open_executor(options) as executor:

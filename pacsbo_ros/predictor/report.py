@@ -31,6 +31,14 @@ from tqdm import tqdm
 from pacsbo_ros.core import Pacsbo
 from pacsbo_ros.core.kernels import SHAPES, Array
 from pacsbo_ros.core.settings import DOMAINS, NO_BOUND, NORM_BOUNDS, Settings
+from pacsbo_ros.executors import (
+    MakeExecutor,
+    UsageError,
+    add_executor_options,
+    carry_out,
+    executor_factory,
+    whole,
+)
 from pacsbo_ros.predictor.calibration import conformal_quantile
 from pacsbo_ros.predictor.checkpoint import (
     SHIPPED,
@@ -52,14 +60,7 @@ from pacsbo_ros.predictor.train import (
     Trainer,
     estimate_ratios,
 )
-from pacsbo_ros.predictor.workers import (
-    MakeExecutor,
-    UsageError,
-    add_executor_options,
-    executor_factory,
-    trajectories,
-    whole,
-)
+from pacsbo_ros.predictor.workers import trajectories
 
 SEED = 900_001  # of the fresh functions; no training with a seed below 9000 has them
 CANDIDATES = {1: 0, 2: 2500, 3: 2000, 4: 2000}  # 0: the optimiser's own choice
@@ -283,21 +284,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write numbers, tables and figures."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    try:
-        _report(options)
-    except (UsageError, CheckpointError, OSError) as error:
-        parser.exit(1, f'predictor report: error: {error}\n')
-    except KeyboardInterrupt:
-        parser.exit(130, f'\npredictor report: interrupted; the same command goes on with what '
-                         f'{options.work} holds\n')
-    return 0
+    return carry_out(parser, lambda: _report(options))
 
 
 def _report(options: argparse.Namespace) -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:
-        made = load_checkpoint(options.checkpoints / checkpoint_name(options.kernel, n))
+        try:
+            made = load_checkpoint(options.checkpoints / checkpoint_name(options.kernel, n))
+        except CheckpointError as error:
+            raise UsageError(error) from error
         choices = Choices(**{f.name: made.training[f.name] for f in fields(Choices)})
         trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
         if not trainer.path(NETWORK).is_file():

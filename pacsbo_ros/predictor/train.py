@@ -30,6 +30,14 @@ import numpy as np
 
 from pacsbo_ros.core.kernels import SHAPES
 from pacsbo_ros.core.settings import DOMAINS, Settings
+from pacsbo_ros.executors import (
+    MakeExecutor,
+    UsageError,
+    add_executor_options,
+    carry_out,
+    executor_factory,
+    whole,
+)
 from pacsbo_ros.predictor.calibration import calibrate, uncalibrated
 from pacsbo_ros.predictor.checkpoint import (
     Checkpoint,
@@ -39,14 +47,7 @@ from pacsbo_ros.predictor.checkpoint import (
 )
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories
 from pacsbo_ros.predictor.model import Calibration, Network, NormPredictor
-from pacsbo_ros.predictor.workers import (
-    MakeExecutor,
-    UsageError,
-    add_executor_options,
-    executor_factory,
-    trajectories,
-    whole,
-)
+from pacsbo_ros.predictor.workers import trajectories
 
 # Numbers of the stages; each has functions of its own.
 ALGORITHM_1, LOOP, FIRST_CALIBRATION, CALIBRATION, TEST = range(5)
@@ -270,14 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Train the predictors that the command line asks for."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    try:
-        _train_all(options)
-    except (UsageError, OSError) as error:
-        parser.exit(1, f'train_predictor: error: {error}\n')
-    except KeyboardInterrupt:
-        parser.exit(130, f'\ntrain_predictor: interrupted; the same command goes on with what '
-                         f'{options.work} holds\n')
-    return 0
+    return carry_out(parser, lambda: _train_all(options))
 
 
 def _train_all(options: argparse.Namespace) -> None:

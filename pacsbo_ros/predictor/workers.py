@@ -3,36 +3,25 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import BrokenExecutor, Executor, as_completed
 from dataclasses import asdict, dataclass
 import hashlib
 import json
-import multiprocessing
 import os
 from pathlib import Path
-import signal
-import threading
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from pacsbo_ros.executors import MakeExecutor
 from pacsbo_ros.predictor.batch import run_batch
 from pacsbo_ros.predictor.data import Plan, Trajectories, run
 from pacsbo_ros.predictor.model import NormPredictor
 
 CHUNK = 50  # trajectories of one task
 ATTEMPTS = 5  # times that a pool may break before we give up
-CONNECT = 30.0  # s to wait for a Dask scheduler
-
-MakeExecutor = Callable[[], AbstractContextManager[Executor]]
-
-
-class UsageError(ValueError):
-    """Say what the user has to change; shown without a traceback."""
 
 
 @dataclass(frozen=True)
@@ -116,85 +105,6 @@ def _finished(
         except BrokenExecutor:
             if last_attempt:
                 raise
-
-
-def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
-    """Give what opens a pool of processes, or the Dask cluster at an address."""
-    @contextmanager
-    def cluster() -> Iterator[Executor]:
-        try:
-            from distributed import Client
-        except ImportError as error:
-            raise UsageError(
-                f'scheduler is {scheduler!r}; this needs Dask: pip install distributed'
-            ) from error
-        try:
-            client = Client(scheduler, timeout=CONNECT)
-        except (OSError, ValueError) as error:
-            raise UsageError(
-                f'scheduler is {scheduler!r}; no Dask scheduler answers there ({error}): start '
-                'one with `dask scheduler` and give the address that it prints') from error
-        with client:
-            executor = client.get_executor()
-            try:
-                yield executor
-            except BaseException:
-                executor.shutdown(wait=False)  # which cancels what nobody waits for any more
-                raise
-            executor.shutdown()
-
-    kept: list[Executor] = []
-
-    @contextmanager
-    def pool() -> Iterator[Executor]:
-        # Starting workers takes seconds, so one pool serves all stages until a worker dies.
-        try:
-            kept[-1].submit(int)
-        except (BrokenExecutor, IndexError):
-            # The pool does the parallel work: threads in each worker would fight for the cores.
-            for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS'):
-                os.environ.setdefault(name, '1')
-            kept[:] = [ProcessPoolExecutor(
-                workers, multiprocessing.get_context('spawn'), initializer=_begin_worker)]
-        try:
-            yield kept[-1]
-        except BaseException:
-            kept.pop().shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                child.terminate()
-            raise
-
-    return cluster if scheduler else pool
-
-
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, and end with it however it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def follow() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-    threading.Thread(target=follow, daemon=True).start()
-
-
-def add_executor_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the executor."""
-    cores = os.cpu_count() or 1
-    parser.add_argument('--workers', type=whole(1), default=cores,
-                        help=f'processes (default: the number of cores, {cores})')
-    parser.add_argument('--scheduler', default='', metavar='ADDRESS',
-                        help='address of a Dask scheduler, whose workers are used instead')
-
-
-def whole(least: int) -> Callable[[str], int]:
-    """Give what reads a whole number from the command line."""
-    def read(text: str) -> int:
-        if not text.lstrip('-').isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f'{text}: a whole number from {least} was expected')
-        return int(text)
-    return read
 
 
 def _write(path: Path, result: Trajectories) -> None:

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+from pacsbo_ros import executors
 from pacsbo_ros.core import Settings
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.predictor import load_predictor, workers
@@ -102,7 +103,7 @@ def test_starts_are_random_and_safe():
 # Workers --------------------------------------------------------------------------------------
 
 def pool(count):
-    return workers.executor_factory(count)
+    return executors.executor_factory(count)
 
 
 @pytest.fixture
@@ -168,7 +169,7 @@ def test_an_error_in_the_work_is_not_tried_again(mortal):
 def test_no_worker_outlives_a_parent_that_is_killed():
     code = '''
 import os, time
-from pacsbo_ros.predictor.workers import executor_factory
+from pacsbo_ros.executors import executor_factory
 if __name__ == '__main__':
     with executor_factory(1)() as executor:
         print(executor.submit(os.getpid).result(), flush=True)
@@ -211,21 +212,21 @@ def test_a_dask_cluster_makes_the_same_data_and_survives_a_killed_worker(
             host='127.0.0.1', silence_logs=50) as cluster:
         witness = tmp_path / 'died'
         found = workers.collect(partial(mortal.die_once, witness=str(witness)), tasks_of(LINE),
-                                workers.executor_factory(1, cluster.scheduler_address))
+                                executors.executor_factory(1, cluster.scheduler_address))
     assert witness.exists()
     assert_same(Trajectories.join(found), expected)
 
 
 def test_a_scheduler_that_does_not_answer_is_a_clear_error(monkeypatch):
     pytest.importorskip('distributed')
-    monkeypatch.setattr(workers, 'CONNECT', 0.5)
-    with pytest.raises(workers.UsageError, match=r"'tcp://127.0.0.1:1'; no Dask scheduler"), \
-            workers.executor_factory(1, 'tcp://127.0.0.1:1')():
+    monkeypatch.setattr(executors, 'CONNECT', 0.5)
+    with pytest.raises(executors.UsageError, match=r"'tcp://127.0.0.1:1'; no Dask scheduler"), \
+            executors.executor_factory(1, 'tcp://127.0.0.1:1')():
         pass
 
 
 def test_a_scheduler_without_dask_is_a_clear_error(monkeypatch):
     monkeypatch.setitem(sys.modules, 'distributed', None)
     with pytest.raises(ValueError, match='pip install distributed'), \
-            workers.executor_factory(1, 'tcp://127.0.0.1:1')():
+            executors.executor_factory(1, 'tcp://127.0.0.1:1')():
         pass
