@@ -46,9 +46,9 @@ def group_scores(network: Network, window: int, runs: Trajectories, step: int,
 
 
 def calibrate(
-    network: Network, window: int, sets: dict[float, Trajectories], coverage: float,
+    network: Network, window: int, sets: dict[float, Trajectories], levels: dict[float, float],
 ) -> Calibration:
-    """Calibrate on sets of real-loop trajectories, one per length scale."""
+    """Calibrate on real-loop trajectories of each length scale, to the coverage of each."""
     scales = sorted(sets)
     kappa = np.empty((len(scales), len(DOMAINS), window))
     for i, scale in enumerate(scales):
@@ -60,9 +60,9 @@ def calibrate(
                 scores = np.concatenate([np.empty(0), *(
                     group_scores(network, window, sets[scale], step, d)
                     for step in range(entry, last))])
-                kappa[i, d, entry] = max(conformal_quantile(scores, coverage), LEAST_KAPPA) \
+                kappa[i, d, entry] = max(conformal_quantile(scores, levels[scale]), LEAST_KAPPA) \
                     if entry == 0 or len(scores) >= FEWEST else kappa[i, d, entry - 1]
-    return Calibration(np.array(scales), kappa, coverage)
+    return Calibration(np.array(scales), kappa, min(levels.values()))
 
 
 def uncalibrated(window: int, scale: float, coverage: float) -> Calibration:

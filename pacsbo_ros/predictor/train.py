@@ -56,7 +56,7 @@ STAGES = ('Algorithm 1', 'real loop', 'first calibration', 'calibration', 'test'
 FIRST, NETWORK, DRAFT, FINAL = 'first', 'network', 'draft', 'final'
 IN_THE_LOOP = ('', FIRST, NETWORK, DRAFT, FINAL)
 OTHER_STARTS = {1: 0.1, 6: 0.1}  # number of starts: share of the training runs besides three
-MARGIN = {1: 0.0, 2: 0.015, 3: 0.015, 4: 0.015}  # of coverage, where fewer runs calibrate
+MARGIN = 0.015  # of coverage, where fewer than all functions of the calibration calibrate
 VALIDATION = 0.15  # share of the training functions
 
 
@@ -68,10 +68,11 @@ class Recipe:
     main: float  # the length scale with the largest calibration set, and of the test
     candidates: int
     effort: float = 1.0  # share of the functions, for dimensions where each costs more
+    usual: float = 0.5  # share of the calibration at the default lambda, else covered less
 
 
 RECIPES = {
-    1: Recipe((0.05, 0.1, 0.2, 0.4), 0.1, 200),
+    1: Recipe((0.05, 0.1, 0.2, 0.4), 0.1, 200, usual=0.0),  # covered enough without
     2: Recipe((0.1, 0.3, 0.6), 0.3, 900, 0.6),
     3: Recipe((0.15, 0.4, 0.8), 0.4, 1000, 0.5),
     4: Recipe((0.2, 0.5, 1.0), 0.5, 1000, 0.5),
@@ -84,7 +85,7 @@ class Choices:
 
     seed: int = 1
     functions: int = 1200  # of Algorithm 1, and as many again of the real loop
-    calibration: int = 2400  # functions at the main length scale; a fifth at the others
+    calibration: int = 2400  # functions at the main length scale; half at the others
     test: int = 500
     samples: int = 30
     window: int = 25
@@ -162,8 +163,13 @@ class Trainer:
     def calibration_runs(self, stage: int, scale: float, share: int = 1) -> Trajectories:
         """Give the runs on which the predictor is calibrated at one length scale."""
         count = int(self.recipe.effort * self.choices.calibration) // share
-        return self.runs(stage, max(1, count if scale == self.recipe.main else count // 5),
-                         length_scale=scale)
+        if scale != self.recipe.main:
+            count //= 2
+        usual = int(self.recipe.usual * count)
+        parts = [self.runs(stage, max(1, count - usual), length_scale=scale)]
+        if usual:  # other functions, hence another stage number
+            parts.append(self.runs(stage + 10, usual, length_scale=scale, lam=Settings().lam))
+        return Trajectories.join(parts)
 
     def named(self, name: str) -> NormPredictor:
         """Read a predictor that an earlier stage left in the work folder."""
@@ -183,8 +189,10 @@ class Trainer:
         eta = self.named(NETWORK)
         sets = {scale: self.calibration_runs(stage, scale, share)
                 for scale in self.recipe.length_scales}
-        level = self.choices.coverage + MARGIN[self.dimension]
-        return calibrate(eta.network, eta.window, sets, level)
+        every = self.choices.calibration // share
+        levels = {scale: self.choices.coverage + (MARGIN if len(runs) < every else 0.0)
+                  for scale, runs in sets.items()}
+        return calibrate(eta.network, eta.window, sets, levels)
 
     def _uncalibrated(self) -> Calibration:
         return uncalibrated(self.choices.window, self.recipe.main, self.choices.coverage)
