@@ -1,4 +1,5 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
+import json
 import math
 
 import numpy as np
@@ -110,6 +111,18 @@ def test_the_study_is_resumed_and_reported(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(safety, 'run', lambda key: pytest.fail(f'{key} was made again'))
     assert safety.main(call) == 0
     assert capsys.readouterr().out == text
+
+
+def test_the_quick_study_shows_safe_progress_without_knowing_the_norm(tmp_path):
+    assert safety.main(['--quick', '--out', str(tmp_path)]) == 0
+    made = json.loads((tmp_path / 'quick' / 'safety.json').read_text())['cells']
+    found = {(c['world'], c['n'], c['method']): c for c in made}
+    assert len(found) == 4 * 9
+    for n in (1, 2):
+        ours, cautious, random = (found['assumed', n, name] for name in (
+            safety.DEFAULT, 'SafeOpt, B = 5 norm', safety.RANDOM))
+        assert ours['unsafe'] <= 1 < random['unsafe']
+        assert ours['left_mean'] < cautious['left_mean']
 
 
 def cell(unsafe, runs):
