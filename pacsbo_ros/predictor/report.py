@@ -201,7 +201,7 @@ def summary(runs: Trajectories, found: dict[str, Array]) -> dict[str, Any]:
             str(N): [_cell(ratios[:, N - first, d]) for d in range(3)] for N in SHOWN}
     report['at_90'] = {
         name: {str(N): [round(_over_at_90(found[name][:, N - first, d]), 4) for d in range(3)]
-               for N in SHOWN} for name in (PREDICTOR, CLOSED, BOOSTING)}
+               for N in SHOWN} for name in found if name != RAW and 'max' not in name}
     eta = found[PREDICTOR][:, :int(runs.steps.max())]
     report['every_n'] = [[_cell(eta[:, step, d]) for d in range(3)]
                          for step in range(eta.shape[1])]
