@@ -46,9 +46,15 @@ def processes(context):
         actions.append(node)
         if process.essential:
             actions.append(RegisterEventHandler(OnProcessExit(
-                target_action=node,
-                on_exit=[EmitEvent(event=Shutdown(reason=f'{process.name} has ended'))])))
+                target_action=node, on_exit=ended)))
     return actions
+
+
+def ended(event, context):
+    """End the launch with the process; fail if it failed."""
+    if event.returncode > 0 and not context.is_shutdown:
+        raise RuntimeError(f'{event.process_name} has ended with code {event.returncode}')
+    return [EmitEvent(event=Shutdown(reason=f'{event.process_name} has ended'))]
 
 
 def generate_launch_description():

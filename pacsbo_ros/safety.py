@@ -166,7 +166,7 @@ class Watch:
         self._upright_changed = -math.inf  # stamp of the heartbeat that said so
         self._candidate: tuple[str, int, dict[int, float]] = ('', 0, {})
         self._candidate_since = -math.inf
-        self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed since start-up')
+        self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed since start-up; call arm')
 
     def see_joints(self, now: float, stamp: float, theta: float, alpha: float,
                    theta_dot: float, alpha_dot: float) -> None:
@@ -304,5 +304,5 @@ class Watch:
             return True, 'nothing to reset'
         if verdict.cause_persists:
             return False, f'not reset, the cause persists: {verdict.reason}'
-        self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed by reset')
+        self._verdict = Verdict(SafetyState.DISARMED, '', 'disarmed by reset; call arm')
         return True, 'reset; call arm to go on'

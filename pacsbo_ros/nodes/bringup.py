@@ -20,6 +20,7 @@ from pacsbo_ros.tuning.run_folder import JOURNAL
 
 PACKAGE = 'pacsbo_ros'
 BOOLEAN = ('true', 'false')
+SHOWING = ('rviz2', 'rqt', 'dashboard')  # what people look at after a run, too
 
 
 class ArgumentError(ValueError):
@@ -85,6 +86,9 @@ def resolve(given: Mapping[str, str]) -> dict[str, str]:
     values = {a.name: given.get(a.name, a.default) for a in ARGUMENTS}
     if values['speed'] != 'max':
         _number(values, 'speed', float, 'a number above 0, or max', lambda v: 0 < v < math.inf)
+    if values['plant'] != 'simulated' and values['speed'] not in ('1', known['speed'].default):
+        raise ArgumentError(f'speed is {values["speed"]!r}, but plant {values["plant"]} runs in '
+                            'real time; leave speed out')
     if values['iterations']:
         _number(values, 'iterations', int, 'a whole number of 1 or more', lambda v: v >= 1)
     if values['seed']:
@@ -111,11 +115,10 @@ def _number(values: Mapping[str, str], name: str, kind: Callable[[str], float], 
 def processes(values: Mapping[str, str], share: Path) -> list[Process]:
     """Return the processes that resolved arguments lead to, in the order of their start."""
     simulated = values['plant'] == 'simulated'
-    shown = any(values[name] == 'true' for name in ('rviz', 'rqt', 'dashboard'))
     speed = 1.0 if not simulated else 0.0 if values['speed'] == 'max' else float(values['speed'])
     optimizer: dict[str, Any] = {
-        'run_dir': _path(values['run_dir']), 'resume': _path(values['resume']),
-        'stay': shown if values['stay'] == 'auto' else values['stay'] == 'true'}
+        'plant': values['plant'], 'run_dir': _path(values['run_dir']),
+        'resume': _path(values['resume'])}
     optimizer.update({name: int(values[name]) for name in ('iterations', 'seed') if values[name]})
     table = [
         Process('safety_monitor', 'safety_monitor', parameters={'auto_arm': simulated},
@@ -127,7 +130,10 @@ def processes(values: Mapping[str, str], share: Path) -> list[Process]:
                 enclave='/pacsbo/optimizer'),
         Process('progress_markers', 'progress_markers', essential=False),
     ]
-    return table + _views(values, share, optimizer)
+    views = _views(values, share, optimizer)
+    shown = any(view.name in SHOWING and program(view) for view in views)
+    optimizer['stay'] = shown if values['stay'] == 'auto' else values['stay'] == 'true'
+    return table + views
 
 
 def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) -> list[Process]:

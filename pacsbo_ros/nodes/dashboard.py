@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 import math
+import signal
 import socket
 import sys
 import threading
@@ -181,6 +182,7 @@ def _check_port(host: str, port: int) -> None:
 def main() -> int:
     """Run the web server here and the node in a thread."""
     # The web server owns the signals: it ends first, then the node.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     executor = SingleThreadedExecutor()
     live = Live()

@@ -16,6 +16,7 @@ import numpy as np
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
+from rclpy.parameter import Parameter as RosParameter
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 
@@ -163,12 +164,14 @@ class FurutaController(Node):
             self._refused = f'goal refused: {error}'
             self.get_logger().warning(self._refused)
             return GoalResponse.REJECT
+        self._refused = ''
         return GoalResponse.ACCEPT
 
     def _prepare(self, goal: RunEpisode.Goal) -> Episode:
         """Make an episode of a goal, or raise with the reason not to."""
         if self._episode is not None:
-            raise Refusal('busy with another episode')
+            raise Refusal('busy with another episode' if self._goal is not None else
+                          'manual driving is on; set manual of furuta_controller to false')
         objection = self._objection()
         if objection is not None:
             raise Refusal(f'disarmed: {objection[1]}')
@@ -282,6 +285,7 @@ class FurutaController(Node):
         result = self._message(episode)
         if self._goal is None:
             self.get_logger().info(f'manual driving ended: {result.reason}')
+            self.set_parameters([RosParameter('manual', value=False)])  # what ended it may be else
         else:
             self._results.publish(result)
             self._finished.set_result(result)
@@ -357,7 +361,7 @@ class FurutaController(Node):
         for parameter in parameters:
             if self._goal is not None:
                 return SetParametersResult(
-                    successful=False, reason='an episode runs; gains are fixed until it ends')
+                    successful=False, reason='an episode runs; pause the run and wait for its end')
             if parameter.name == 'manual' and parameter.value and self._episode is None:
                 objection = self._objection()
                 if objection is not None:

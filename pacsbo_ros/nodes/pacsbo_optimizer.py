@@ -60,7 +60,8 @@ class PacsboOptimizer(Node):
             if not p.resume and self.folder.journal.exists():
                 raise ValueError(f'run folder {self.folder.path} already has a run; give '
                                  'resume:= to go on with it, or another run_dir')
-            journal = Journal(self.folder.journal, problem.identity(predictor_hash))
+            journal = Journal(self.folder.journal, {**problem.identity(predictor_hash),
+                                                    'plant': p.plant})
             self.tuning = Tuning(problem, p.iterations, journal, predictor)
         except (ValueError, JournalError, OSError) as error:
             raise StartError(error) from error
@@ -105,7 +106,7 @@ class PacsboOptimizer(Node):
         """Lead the run to its end, whatever happens."""
         log = self.get_logger()
         try:
-            log.info(f'run folder {self.folder.path}, {len(self.tuning.told)} of '
+            log.info(f'run folder {self.folder.path}, {self.tuning.searched} of '
                      f'{self.tuning.budget} episodes done')
             while (trial := self._next()) is not None:
                 result = self._try(trial)
@@ -120,7 +121,9 @@ class PacsboOptimizer(Node):
                 return  # shut down under the worker's hands: what was told is in the journal
             self._say(OptimizerState.FAILED, f'{type(error).__name__}: {error}')
             log.fatal(f'the run ended: {error}')
-        if not self._p.stay:
+        if self._p.stay:
+            log.info('the run is over; the graph stays, Ctrl-C ends it')
+        else:
             self._states.wait_for_all_acked(LAST_WORDS)  # a slow reader would miss how it ended
             self.done.set_result(None)
 
@@ -142,6 +145,10 @@ class PacsboOptimizer(Node):
             if self._paused:
                 self._hold_if_paused()
             elif not self._approved:
+                self.get_logger().warning(
+                    f'candidate {trial.iteration} {terminal.gains_text(trial.gains)} waits for '
+                    f'your approval: ros2 service call {self.resolve_service_name("approve")} '
+                    'std_srvs/srv/Trigger')
                 self._say(OptimizerState.AWAITING_APPROVAL, 'call approve to run the candidate',
                           trial)
                 self._wait(lambda: self._approved or self._paused or self._dropped(trial))
@@ -311,7 +318,10 @@ class PacsboOptimizer(Node):
     def _say(self, state: int, reason: str, trial: Trial | None = None) -> None:
         """Publish the state; log a wait once."""
         if state == OptimizerState.WAITING and reason != self._reason:
-            self.get_logger().warning(reason)
+            if self._controller is None:
+                self.get_logger().info(reason)  # the graph still comes up
+            else:
+                self.get_logger().warning(reason)
         self._state, self._reason = state, reason
         self._published = progress.state(self, self.folder.run_id, self.tuning, state, reason,
                                          trial, self._outcomes, self._scaling)
@@ -326,6 +336,9 @@ class PacsboOptimizer(Node):
         if over and self._worker.is_alive():
             self.get_logger().warning('ended before the report was written; write it with ros2 '
                                       f'run pacsbo_ros report {self.folder.path}')
+        elif not over:
+            self.get_logger().info(f'ended after {self.tuning.searched} of {self.tuning.budget} '
+                                   f'episodes; go on with resume:={self.folder.path}')
         super().destroy_node()
 
 

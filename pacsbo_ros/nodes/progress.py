@@ -44,7 +44,8 @@ def state(node: Node, run_id: str, tuning: Tuning, state: int, reason: str,
     message = OptimizerState(
         stamp=node.get_clock().now().to_msg(), run_id=run_id, state=state, reason=reason,
         iteration=len(tuning.told), budget=tuning.budget, names=list(tuning.problem.box.names),
-        outcome_count=list(outcomes))
+        outcome_count=list(outcomes), reward=math.nan, max_alpha=math.nan, margin=math.nan,
+        best_reward=math.nan, best_max_alpha=math.nan)
     if trial is not None:
         message.gains = list(trial.gains)
     if tuning.told:

@@ -109,7 +109,8 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     over, interrupted = Future(), threading.Event()
 
     def await_signal() -> None:
-        os.read(wake, 1)
+        while os.read(wake, 1)[0] not in ENDING:
+            pass  # a signal that somebody else handles
         interrupted.set()
         over.set_result(None)
 

@@ -2,7 +2,8 @@
 """What a run prints: a line per episode and a summary at the end."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 import math
 
 from rich.console import Console
@@ -24,7 +25,7 @@ def line(tuning: Tuning, told: Told, seconds_left: float) -> str:
     measured, best = told.measured, tuning.best
     width = len(str(tuning.budget))
     number = ('check'.rjust(2 * width + 1) if told.trial.role == VERIFICATION
-              else f'{told.trial.iteration:>{width}}/{tuning.budget}')
+              else f'{tuning.searched:>{width}}/{tuning.budget}')
     so_far = f'{best.measured.reward:.4f}' if best else 'none'
     return (f'{number}  {gains_text(told.trial.gains):>16}  {told.trial.role:<13}'
             f'reward {measured.reward:.4f}  max angle {math.degrees(measured.max_alpha):4.1f}°  '
@@ -37,10 +38,7 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
     table = Table(title=f'Run {folder.run_id}', title_justify='left', show_header=False)
     start, best, verified = tuning.told[0] if tuning.told else None, tuning.best, tuning.verified
     table.add_row('ended because', tuning.reason)
-    repeats = sum(t.trial.role == VERIFICATION for t in tuning.told)
-    table.add_row('episodes', ', '.join(f'{count} {Outcome(code).name.lower()}'
-                                        for code, count in enumerate(outcomes) if count)
-                  + (f' ({repeats} of them to verify the best gains)' if repeats else ''))
+    table.add_row('episodes', _counts(tuning, outcomes))
     unsafe = sum(not t.measured.safe for t in tuning.told)
     table.add_row('unsafe episodes', str(unsafe))
     # Every reading carries noise, and the best of many is a lucky one: hence the second reading.
@@ -49,9 +47,25 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
             table.add_row(title, f'{gains_text(told.trial.gains)}  reward '
                           f'{told.measured.reward:.4f}  max angle '
                           f'{math.degrees(told.measured.max_alpha):.1f}°')
-    table.add_row('run folder', str(folder.path))
+    console = Console(soft_wrap=True, highlight=False)  # a path is copied whole or not at all
+    console.print(table)
+    console.print(f'run folder: {folder.path}')
     if verified is not None:
-        table.add_row('use the gains', 'ros2 run pacsbo_ros furuta_controller --ros-args '
-                      f'--params-file {folder.best_gains}')
-    table.add_row('20 more episodes', f'resume:={folder.path} iterations:={tuning.budget + 20}')
-    Console(soft_wrap=True).print(table)
+        console.print(f'best gains: {folder.best_gains} (docs/using.md: Using the gains)')
+    console.print(f'20 more episodes: the same command with resume:={folder.path} '
+                  f'iterations:={tuning.searched + 20}')
+
+
+def _counts(tuning: Tuning, outcomes: Sequence[int]) -> str:
+    """Say how many episodes ended how; those that say nothing of the gains were repeated."""
+    told = Counter(t.measured.outcome for t in tuning.told)
+    repeated = {code: count - told[code] for code, count in enumerate(outcomes)}
+    checks = sum(t.trial.role == VERIFICATION for t in tuning.told)
+    return (_list(told) + (f', {checks} of them to verify the best gains' if checks else '')
+            + ('; said nothing and were repeated: ' + _list(repeated)
+               if any(repeated.values()) else ''))
+
+
+def _list(counts: Mapping[int, int]) -> str:
+    return ', '.join(f'{count} {Outcome(code).name.lower().replace("_", " ")}'
+                     for code, count in counts.items() if count)

@@ -18,6 +18,8 @@ PARAMETERS = (
     Parameter('seed', 0, 'Seed of everything random in the run.', 0, 2 ** 31 - 1),
     Parameter('run_dir', '', 'Folder of the run; empty makes runs/<date-time>.'),
     Parameter('resume', '', 'Folder of a run to go on with.'),
+    Parameter('plant', 'simulated', 'Name of what is driven: a run is resumed on the same plant '
+              'only, since what is safe on one need not be so on another.'),
     Parameter('stay', False, 'Stay alive after the run, so that it can be looked at.'),
     Parameter('report', True, 'Draw the pictures and write the report when the run ends.'),
     Parameter('require_approval', False, 'Wait for the service approve before every new gain.'),

@@ -68,8 +68,9 @@ class Journal:
         wanted = json.loads(json.dumps(problem))
         if recorded != wanted:
             recorded = recorded if isinstance(recorded, dict) else {}
-            differing = sorted(key for key in {*recorded, *wanted}
-                               if recorded.get(key) != wanted.get(key))
+            differing = [_difference(key, recorded.get(key), wanted.get(key))
+                         for key in sorted({*recorded, *wanted})
+                         if recorded.get(key) != wanted.get(key)]
             raise JournalError(
                 f'{self.path}: belongs to another problem (different: {", ".join(differing)}); '
                 'start a new run or give the parameters it was made with')
@@ -117,3 +118,9 @@ class Journal:
     def close(self) -> None:
         """Let another process have the journal."""
         self._file.close()
+
+
+def _difference(key: str, recorded: Any, wanted: Any) -> str:
+    """Say how two values of a header differ, if that is short enough to be read."""
+    short = all(isinstance(value, str | int | float | None) for value in (recorded, wanted))
+    return f'{key} was {recorded!r}, is {wanted!r}' if short else key

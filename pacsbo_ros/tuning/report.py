@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pacsbo_ros.furuta.outcome import Outcome
 from pacsbo_ros.tuning import plots
 from pacsbo_ros.tuning.run_data import RunData
-from pacsbo_ros.tuning.trial import Told
+from pacsbo_ros.tuning.trial import START, Told
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -184,15 +184,18 @@ def _episodes(run: RunData) -> str:
     if not run.told:
         return ''
     rows = []
+    starts = {told.trial.gains for told in run.told if told.trial.role == START}
     for told in run.told:
         m, t = told.measured, told.trial
-        guaranteed = f'{min(t.lower[1:]):.2f}' if len(t.lower) > 1 else '–'
+        guaranteed = ('by you' if t.gains in starts
+                      else f'{min(t.lower[1:]):.2f}' if len(t.lower) > 1 else '–')
         kind = 'best' if told is run.best else '' if m.safe else 'unsafe'
         rows.append((kind, [
             t.iteration, _gains(told), t.role, t.domain, f'{m.reward:.4f}',
             f'{math.degrees(m.max_alpha):.1f}°', f'{min(m.values[1:]):.2f}', guaranteed,
             m.reason]))
-    return '<h2>Episodes</h2><p class="lead">Margins are scaled; 0 or more is safe.</p>' + _table(
+    return ('<h2>Episodes</h2><p class="lead">Margins are scaled; 0 or more is safe. Start gains '
+            'are safe because you said so.</p>') + _table(
         ['#', 'gains', 'role', 'domain', 'reward', 'max |α|', 'margin', 'guaranteed', 'end'], rows)
 
 

@@ -6,11 +6,12 @@ A tuning run as a step machine: next() names the gains to try, tell() takes what
 
 Everything told is in the journal before the next step. A resumed run replays its journal through
 the same steps and checks that each proposal comes out as recorded, so it goes on exactly where
-it stopped.
+it stopped; a run that was over searches on if the budget has grown.
 """
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ class Tuning:
             raise ValueError(f'iterations is {budget}, but there are {len(problem.start)} start '
                              'gains to evaluate first; give more')
         self.problem = problem
-        self.budget = budget
+        self.budget = max(budget, len(journal.told) + 1)  # what was done may be done again
         self.journal = journal
         self.optimizer = problem.make_optimizer(predictor)
         self.told: list[Told] = []
@@ -72,10 +73,15 @@ class Tuning:
         self._pending: Trial | None = None
         for told in journal.told:
             self._replay(told)
+        self.budget = budget
+        if self.searched < budget:
+            self._search_on()
 
     def _replay(self, told: Told) -> None:
-        if told.trial.role == VERIFICATION and self._searching:
+        if told.trial.role == VERIFICATION:
             self._end_search('the journal says that the search had ended')
+        else:
+            self._search_on()
         trial = self.next()
         if trial is None or trial.gains != told.trial.gains or trial.role != told.trial.role:
             raise JournalError(
@@ -104,6 +110,11 @@ class Tuning:
         self._end_search(reason)
 
     @property
+    def searched(self) -> int:
+        """Return the number of episodes that count: all but the verifications."""
+        return sum(t.trial.role != VERIFICATION for t in self.told)
+
+    @property
     def searching(self) -> bool:
         """Tell whether new gains are still looked for."""
         return self._searching
@@ -111,7 +122,7 @@ class Tuning:
     @property
     def model(self) -> SafeOptimizer | None:
         """Return the optimiser once it knows the start gains and one of them is safe."""
-        started = len(self.told) >= len(self.problem.start) or not self._searching
+        started = self.searched >= len(self.problem.start) or not self._searching
         return self.optimizer if started and any(t.measured.safe for t in self.told) else None
 
     @property
@@ -144,15 +155,19 @@ class Tuning:
         if self._searching:
             self._searching, self.reason, self._pending = False, reason, None
 
+    def _search_on(self) -> None:
+        if not self._searching:
+            self._searching, self.reason, self._pending = True, '', None
+
     def _search(self) -> Trial | None:
         """Return the next start gain or the optimiser's proposal; None ends the search."""
         if not self._searching:
             return None
-        iteration = len(self.told) + 1
-        if len(self.told) >= self.budget:
+        done = self.searched
+        if done >= self.budget:
             self._end_search(f'all {self.budget} episodes of the budget are done')
-        elif iteration <= len(self.problem.start):
-            return self._trial(self.problem.start[iteration - 1], START, START)
+        elif done < len(self.problem.start):
+            return self._trial(self.problem.start[done], START, START)
         elif not any(t.measured.safe for t in self.told):
             self._end_search('none of the start gains is safe; give others')
         else:
@@ -166,9 +181,9 @@ class Tuning:
 
     def _verification(self) -> Trial | None:
         """Return the best gains once more unless they were verified or too many failed."""
-        tried = sum(t.trial.role == VERIFICATION for t in self.told)
+        lately = takewhile(lambda t: t.trial.role == VERIFICATION, reversed(self.told))
         best = self.best
-        if best is None or self.verified is not None or tried >= VERIFICATIONS:
+        if best is None or self.verified is not None or len(list(lately)) >= VERIFICATIONS:
             return None
         return self._trial(best.trial.gains, VERIFICATION, VERIFICATION, best.trial.point)
 

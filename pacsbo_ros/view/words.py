@@ -52,7 +52,9 @@ def sentence(s: Snapshot, verdict: int) -> str:
         text = (f'Episode {c.iteration}: gains {gains_text(c.gains)}, which '
                 f'{WHY.get(c.role, c.role)}{where}.')
         if len(c.lower) > 1:
-            text += f' Guaranteed margin {min(c.lower[1:]):.2f}, 0 or more is safe.'
+            margin = min(c.lower[1:])
+            text += (f' Guaranteed margin {margin:.2f}, 0 or more is safe.' if margin >= 0
+                     else ' It is one of the start gains, which count as safe.')
         return text
     return _sentence(s.optimizer.reason)
 

@@ -12,9 +12,9 @@ from faults.others import limit_in_the_loop
 from faults.rig import Rig
 
 SOME = {
-    'processes': ['monitor: SIGKILL', 'operator: SIGSTOP', 'controller: SIGKILL',
-                  'controller: SIGTERM', 'plant: SIGSTOP', 'optimiser: SIGKILL',
-                  'second controller', 'run folder full'],
+    'processes': ['monitor: SIGKILL', 'monitor: hung callback', 'operator: SIGSTOP',
+                  'controller: SIGKILL', 'controller: SIGTERM', 'plant: SIGSTOP',
+                  'optimiser: SIGKILL', 'second controller', 'run folder full'],
     'data': ['joint states: NaN', 'joint states: stale', 'verdicts: clock steps back',
              'verdicts: duplicate'],
 }

@@ -31,7 +31,7 @@ def test_only_a_simulated_plant_arms_itself_and_runs_faster_than_time():
     assert simulated['safety_monitor'].parameters['auto_arm'] is True
     assert simulated['furuta_controller'].parameters['speed'] == 7.0
     assert table(speed='max')['furuta_controller'].parameters['speed'] == 0.0
-    real = table(plant='topics', speed='7')
+    real = table(plant='topics')
     assert real['safety_monitor'].parameters['auto_arm'] is False
     assert real['furuta_controller'].parameters['speed'] == 1.0
 
@@ -84,6 +84,7 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
     ({'speed': 'fast'}, "speed is 'fast'"), ({'iterations': '3.5'}, 'iterations'),
     ({'speed': '-1'}, 'above 0'), ({'iterations': '0'}, '1 or more'), ({'seed': '-3'}, 'seed'),
     ({'resume': '/nowhere'}, 'no run folder'),
+    ({'plant': 'topics', 'speed': '7'}, 'real time'),
     ({'params_file': '/nowhere.yaml'}, 'no such file'), ({'rviz': 'yes'}, 'true, false'),
 ])
 def test_arguments_that_make_no_sense_are_named(given, words):

@@ -115,6 +115,14 @@ def test_live_gains_drive_by_hand_but_not_into_an_episode(graph):
     refused = client.set_parameter('furuta_controller', 'k_alpha', 1000.0)
     assert not refused.successful
     assert not client.send(gains=SAFE).accepted
+    client.wait('controller_state', lambda m: 'manual driving is on' in m.note)
+    client.call('stop')  # ends manual driving; the parameter must not say otherwise
+    client.wait('controller_state', lambda m: m.state == ControllerState.DISARMED)
+    client.call('reset')
+    client.call('arm')
+    graph.wait_until_ready()
+    assert client.set_parameter('furuta_controller', 'manual', True).successful
+    client.wait('controller_state', lambda m: m.state == ControllerState.MANUAL)
     assert client.set_parameter('furuta_controller', 'manual', False).successful
     graph.wait_until_ready()
     assert client.send(gains=SAFE).accepted

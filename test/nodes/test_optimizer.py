@@ -5,6 +5,7 @@ import signal
 import pytest
 import yaml
 
+from faults.graph import wait_for
 from pacsbo_ros.msg import EpisodeResult, OptimizerState
 
 
@@ -164,22 +165,36 @@ def test_a_used_run_folder_is_not_overwritten(ready):
     again = ready.start_optimizer(iterations=3)
     assert again.wait() == 2
     assert 'already has a run' in again.output
+    elsewhere = ready.start_optimizer(iterations=5, run_dir='', resume=str(ready.folder / 'run'),
+                                      plant='topics')
+    assert elsewhere.wait() == 2
+    assert "plant was 'simulated', is 'topics'" in elsewhere.output
     assert (ready.folder / 'run' / 'episodes.jsonl').read_bytes() == before
 
 
+def test_a_finished_run_goes_on_with_a_larger_budget(ready):
+    assert ready.start_optimizer(iterations=3).wait() == 0
+    more = ready.start_optimizer(iterations=5, run_dir='', resume=str(ready.folder / 'run'))
+    assert more.wait() == 0, more.output
+    roles = [e['trial']['role'] for e in episodes(ready.folder / 'run')]
+    assert roles[:4] == ['start', 'start', 'start', 'verification']
+    assert sum(role != 'verification' for role in roles) == 5
+    assert f'resume:={ready.folder / "run"} iterations:=25' in more.output
+
+
 def test_two_namespaced_graphs_tune_two_pendulums_without_crosstalk(graph, another):
-    runs = {}
     for number, one in enumerate((graph, another)):
         one.start_monitor()
         one.start_controller()
         one.wait_until_ready()
-        runs[one] = one.start_optimizer(iterations=3 + number, seed=number,
-                                        run_dir=str(one.folder / f'run{number}'))
-    for number, (one, optimizer) in enumerate(runs.items()):
-        assert optimizer.wait() == 0, optimizer.output
-        told = one.client.messages['told_result']
-        assert {m.run_id for m in told} == {f'run{number}'}
-        # The observer may have found the optimiser only after its first episodes.
+        one.start_optimizer(iterations=3 + number, seed=number, stay=True,
+                            run_dir=str(one.folder / f'run{number}'))
+    for number, one in enumerate((graph, another)):
+        client = one.client
+        client.wait('optimizer_state', lambda m: m.state == OptimizerState.FINISHED, patience=60)
         journal = gains(one.folder / f'run{number}')
-        assert [tuple(m.gains) for m in told] == journal[-len(told):]
         assert len(journal) == 4 + number
+        wait_for(lambda c=client, j=journal: len(c.messages['told_result']) >= len(j), 'all told')
+        told = client.messages['told_result']
+        assert {m.run_id for m in told} == {f'run{number}'}
+        assert [tuple(m.gains) for m in told] == journal

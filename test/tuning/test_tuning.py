@@ -106,6 +106,33 @@ def test_finishing_early_still_verifies(path):
     assert tuning.verified is not None
 
 
+def test_a_run_that_was_over_goes_on_with_a_larger_budget(path):
+    first = make(path, budget=8)
+    run(first)
+    first.journal.close()
+    second = make(path, budget=12)
+    more = run(second)
+    second.journal.close()
+    assert [t.role for t in more].count(VERIFICATION) <= 1
+    assert second.searched == 12
+    assert second.verified is not None
+    assert [t.iteration for t in more] == list(range(10, 10 + len(more)))
+    third = make(path, budget=12)  # a third start finds everything done, and nothing different
+    assert third.next() is None
+    assert [t.trial for t in third.told] == [t.trial for t in second.told]
+    third.journal.close()
+    assert make(path, budget=5).next() is None, 'a smaller budget takes nothing back'
+
+
+def test_a_run_that_was_finished_among_its_starts_goes_on_with_them(path):
+    first = make(path, budget=8)
+    run(first, 1)
+    first.finish('finished by the operator')
+    assert [t.role for t in run(first)] == [VERIFICATION]
+    first.journal.close()
+    assert [t.role for t in run(make(path, budget=8), 2)] == [START, START]
+
+
 def test_best_gains_that_fail_their_verification_are_not_the_best(path):
     tuning = make(path)
     run(tuning, 8)
