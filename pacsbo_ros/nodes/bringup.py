@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from importlib.util import find_spec
 import math
 import os
 from pathlib import Path
@@ -66,6 +67,7 @@ class Process:
     name: str  # of the node, or of the program
     executable: str
     package: str = PACKAGE  # that has to be installed
+    module: str = ''  # of Python, that has to be installed too
     node: bool = True  # an executable of the package; else a program on the PATH
     parameters: Mapping[str, Any] = field(default_factory=dict)
     arguments: Sequence[str] = ()  # of a program that is no node of ours
@@ -145,7 +147,7 @@ def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) ->
     config = share / 'config'
     views = []
     if values['dashboard'] == 'true':
-        views.append(replace(view('dashboard', 'dashboard', PACKAGE),
+        views.append(replace(view('dashboard', 'dashboard', PACKAGE), module='nicegui',
                              enclave='/pacsbo/operator'))
     if values['rviz'] == 'true':
         views += [view('robot_state_publisher', 'robot_state_publisher', 'robot_state_publisher',
@@ -184,6 +186,8 @@ def _perspective(config: Path, namespace: str) -> Path:
 def program(process: Process) -> str | None:
     """Return the path of a process's program; None where it is not installed."""
     from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+    if process.module and find_spec(process.module) is None:
+        return None
     try:
         prefix = Path(get_package_prefix(process.package))
     except PackageNotFoundError:
@@ -196,7 +200,9 @@ def program(process: Process) -> str | None:
 
 def absence(process: Process) -> str:
     """Say that an optional process is left out, and what would bring it."""
-    return f'{process.name} is left out: the package {process.package} is not installed'
+    missing = (f'Python package {process.module}' if process.module
+               else f'package {process.package}')
+    return f'{process.name} is left out: the {missing} is not installed'
 
 
 def parameter_file(values: Mapping[str, str], share: Path) -> Path:

@@ -131,6 +131,8 @@ class FurutaController(Node):
         steady_timer(self, SAMPLE_PERIOD, self._tick)
         steady_timer(self, 1.0, self._diagnose)
         self.punctual = p.plant != 'simulated'  # a simulated plant waits
+        self.get_logger().info(f'zero volts on the plant ({p.plant}) until the monitor consents '
+                               'and a goal comes')
 
     # Consent of the monitor.
 

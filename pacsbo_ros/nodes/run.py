@@ -147,8 +147,8 @@ def _watch(running: list[Running], stop: threading.Event) -> int:
                 return item.code
             else:
                 time.sleep(1.0)  # let the others notice and say so
-                print(f'error: {name} has ended with code {item.code}; resume the run with '
-                      'resume:=<run folder>', file=sys.stderr, flush=True)
+                print(f'error: {name} has ended with code {item.code}', file=sys.stderr,
+                      flush=True)
                 return 1
     print('stopping', flush=True)
     return 130

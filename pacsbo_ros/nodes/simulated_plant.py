@@ -66,6 +66,7 @@ class SimulatedPlant(Node):
             Float64, 'plant/voltage',
             lambda message: self._plant.command(steady_now(), message.data), HEARTBEAT)
         steady_timer(self, SAMPLE_PERIOD, self._tick)
+        self.get_logger().info(f'a simulated pendulum ({p.preset}) listens to plant/voltage')
 
     def _tick(self) -> None:
         now = steady_now()

@@ -65,6 +65,10 @@ def test_a_program_that_is_missing_is_named_with_its_package():
     assert bringup.program(recorder) is None
     assert bringup.absence(recorder) == (
         'rosbag2 is left out: the package no_such_package is not installed')
+    page = replace(table(dashboard='true')['dashboard'], module='no_such_module')
+    assert bringup.program(page) is None
+    assert bringup.absence(page) == (
+        'dashboard is left out: the Python package no_such_module is not installed')
 
 
 def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
