@@ -59,7 +59,8 @@ def main() -> int:
             told = graph.client.messages['told_result']
             used = []
             for target in (FIRST, episodes):
-                wait_for(lambda n=target: len(told) >= n, f'episode {target}', 3600.0)
+                wait_for(lambda n=target: told and told[-1].iteration >= n, f'episode {target}',
+                         3600.0)
                 used.append([use(process.popen.pid) for process in processes])
             lines = (Path(scratch) / 'run' / 'episodes.jsonl').read_text().count('\n') - 1
         finally:

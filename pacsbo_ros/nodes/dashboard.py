@@ -99,7 +99,9 @@ class Dashboard(Node):
             self._state = message.state
             title, level = STATES[message.state]
             if level != 'info' and message.state != OptimizerState.RUNNING:
-                self._live.say(f'{title.lower()}: {message.reason}', level)
+                said = message.reason.startswith(title.lower())
+                self._live.say(message.reason if said else f'{title.lower()}: {message.reason}',
+                               level)
 
     def _on_map(self, message: GainMap) -> None:
         try:

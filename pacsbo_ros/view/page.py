@@ -256,7 +256,7 @@ class Page:
         self._verdict.text = (f'safety monitor: {palette.VERDICT_WORDS[verdict]}'
                               + (f' · {pages} pages open' if pages > 1 else ''))
         if s.controller is not None:
-            self._volts.text = f'{s.controller.voltage:+.1f} V'.replace('-', '−')
+            self._volts.text = f'{round(s.controller.voltage, 1) + 0.0:+.1f} V'.replace('-', '−')
         o = s.optimizer
         if o is not None:
             self._run.text = f'run {o.run_id}'
