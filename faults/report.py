@@ -57,7 +57,7 @@ def write(rows: Sequence[Row], folder: Path, seconds: float, command: str) -> st
     if bad:
         text.append('\n## Complaints\n\n' + '\n'.join(f'* {words}' for words in bad) + '\n')
     text.append(f'\n`{command}`, commit {commit}, Python {platform.python_version()}, '
-                f'{os.cpu_count()} cores, {platform.system()} {platform.release()}.\n')
+                f'{os.cpu_count()} cores, {platform.system()} {platform.release().split("-")[0]}.\n')
     (folder / 'README.md').write_text(''.join(text), encoding='utf-8')
     (folder / 'faults.json').write_text(json.dumps(
         {'summary': summary, 'rows': [vars(row) for row in rows]}, indent=1) + '\n')

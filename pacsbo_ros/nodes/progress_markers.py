@@ -30,7 +30,7 @@ from pacsbo_ros.view.plane import GainPlane
 PARAMETERS = (
     Parameter('frame_id', 'pacsbo', 'Frame of all markers; the fixed frame in rviz.'),
     Parameter('rate', 20.0, 'How often the pendulum is drawn [Hz].', 1.0, 50.0),
-    Parameter('verdict_timeout', 0.5, "The pendulum turns grey when the monitor's verdict is "
+    Parameter('verdict_timeout', 0.5, "The pendulum turns dark grey when the monitor's verdict is "
               'older than this [s].', 0.05, 10.0),
 )
 
