@@ -56,8 +56,9 @@ def write(rows: Sequence[Row], folder: Path, seconds: float, command: str) -> st
             '\n'.join(line(row) for row in rows), '\n']
     if bad:
         text.append('\n## Complaints\n\n' + '\n'.join(f'* {words}' for words in bad) + '\n')
+    kernel = f'{platform.system()} {platform.release().split("-")[0]}'
     text.append(f'\n`{command}`, commit {commit}, Python {platform.python_version()}, '
-                f'{os.cpu_count()} cores, {platform.system()} {platform.release().split("-")[0]}.\n')
+                f'{os.cpu_count()} cores, {kernel}.\n')
     (folder / 'README.md').write_text(''.join(text), encoding='utf-8')
     (folder / 'faults.json').write_text(json.dumps(
         {'summary': summary, 'rows': [vars(row) for row in rows]}, indent=1) + '\n')
