@@ -202,8 +202,9 @@ def draw(results: Results, path: Path) -> None:
         axis.set(title=f'{world}, n = {n}', ylim=(-4, 104), xlim=(-0.05, 1.05))
     for axis in panels.flat[len(results):]:
         axis.set_visible(False)
-    for axis in panels[-1]:
+    for axis in panels.flat[max(0, len(results) - columns):len(results)]:  # nothing is below them
         axis.set_xlabel(f'regret left at {SAMPLES} samples')
+        axis.tick_params(labelbottom=True)
     for axis in panels[:, 0]:
         axis.set_ylabel('runs with a\nviolation [%]')
     for method in methods:
