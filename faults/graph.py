@@ -20,7 +20,7 @@ from domain_coordinator import domain_id
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.parameter import Parameter
+from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
@@ -140,11 +140,20 @@ class Client:
 
     def set_parameter(self, node: str, name: str, value: Any) -> Any:
         """Set a parameter; return the node's answer."""
-        client = AsyncParameterClient(self.node, node)
-        assert client.wait_for_services(timeout_sec=PATIENCE)
-        future = client.set_parameters([Parameter(name, value=value)])
+        future = self._parameters_of(node).set_parameters([Parameter(name, value=value)])
         wait_for(future.done, f'an answer to setting {name}')
         return future.result().results[0]
+
+    def get_parameter(self, node: str, name: str) -> Any:
+        """Return the value of a parameter."""
+        future = self._parameters_of(node).get_parameters([name])
+        wait_for(future.done, f'the value of {name}')
+        return parameter_value_to_python(future.result().values[0])
+
+    def _parameters_of(self, node: str) -> AsyncParameterClient:
+        client = AsyncParameterClient(self.node, node)
+        assert client.wait_for_services(timeout_sec=PATIENCE)
+        return client
 
     def close(self) -> None:
         """Leave the graph."""

@@ -3,12 +3,7 @@
 from rclpy.node import Node
 from std_msgs.msg import Empty
 
-from pacsbo_ros.nodes.spinning import (
-    HEARTBEAT,
-    raise_priority,
-    spin,
-    steady_timer,
-)
+from pacsbo_ros.nodes.spinning import HEARTBEAT, raise_priority, spin, steady_timer
 
 
 class Hand(Node):

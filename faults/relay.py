@@ -19,13 +19,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from pacsbo_ros.msg import SafetyStatus
-from pacsbo_ros.nodes.spinning import (
-    HEARTBEAT,
-    STATES,
-    raise_priority,
-    spin,
-    steady_timer,
-)
+from pacsbo_ros.nodes.spinning import HEARTBEAT, STATES, raise_priority, spin, steady_timer
 
 DELAY = 0.3  # s
 STEP = 3600  # s by which the sender's clock jumps

@@ -42,7 +42,6 @@ def add_options(parser: argparse.ArgumentParser, out: str) -> None:
 
 def open_executor(options: argparse.Namespace) -> AbstractContextManager[Executor | None]:
     """Give the pool or cluster that the options ask for; None works in this process."""
-    os.environ.setdefault('OMP_NUM_THREADS', '1')  # the pool does the parallel work
     if options.workers == 1 and not options.scheduler:
         return nullcontext(None)
     return executor_factory(options.workers, options.scheduler)()

@@ -287,7 +287,7 @@ class FurutaController(Node):
         result = self._message(episode)
         if self._goal is None:
             self.get_logger().info(f'manual driving ended: {result.reason}')
-            self.set_parameters([RosParameter('manual', value=False)])  # what ended it may be else
+            self.set_parameters([RosParameter('manual', value=False)])  # it was perhaps a stop
         else:
             self._results.publish(result)
             self._finished.set_result(result)

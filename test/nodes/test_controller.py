@@ -118,6 +118,7 @@ def test_live_gains_drive_by_hand_but_not_into_an_episode(graph):
     client.wait('controller_state', lambda m: 'manual driving is on' in m.note)
     client.call('stop')  # ends manual driving; the parameter must not say otherwise
     client.wait('controller_state', lambda m: m.state == ControllerState.DISARMED)
+    assert client.get_parameter('furuta_controller', 'manual') is False
     client.call('reset')
     client.call('arm')
     graph.wait_until_ready()
