@@ -154,7 +154,7 @@ def test_bad_parameters_end_the_start_with_one_line(graph, parameters, words):
 
 def test_an_episode_that_starts_hanging_swings_up_before_the_gains_are_tried(graph):
     graph.start_monitor()
-    graph.start_controller(start='swing_up')
+    graph.start_controller(start='swing_up', speed=20.0)  # slow enough to be seen starting
     graph.wait_until_ready()
     result = graph.client.result(graph.client.send(gains=SAFE, seed=3))
     assert result.outcome == EpisodeResult.COMPLETED, result.reason
