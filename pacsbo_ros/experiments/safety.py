@@ -32,7 +32,7 @@ import numpy as np
 from pacsbo_ros.core import NothingToPropose, Pacsbo, SafeOpt, SafeOptimizer, Settings
 from pacsbo_ros.core.settings import NORM_BOUNDS
 from pacsbo_ros.executors import carry_out
-from pacsbo_ros.experiments import canvas, records
+from pacsbo_ros.experiments import records
 from pacsbo_ros.experiments.baselines import (
     CONSTANT_BETA,
     Oracle,
@@ -41,6 +41,7 @@ from pacsbo_ros.experiments.baselines import (
 )
 from pacsbo_ros.experiments.local_norms import RESOLUTION, LocalNorms
 from pacsbo_ros.experiments.records import Record
+from pacsbo_ros.experiments.safety_figures import Results, draw_bounds, draw_worlds
 from pacsbo_ros.experiments.worlds import HOLDS, NOISE, SIDE, WORLDS, World, make_world, points
 from pacsbo_ros.predictor import load_predictor
 
@@ -48,6 +49,7 @@ DELTA = 0.1
 SAMPLES = 30  # of a run, its three starts among them
 EARLY = 12
 LIBRARIES = 16  # seeds of the optimiser: not one library decides all runs
+ASSUMED = 'assumed'  # the world in which every variant of ours is run
 DEFAULT, ORACLE, RANDOM = 'scale_free', 'oracle', 'random search'
 PREDICTOR, GLOBAL = '+ predictor', 'global'
 DRAWING = ('scenario', 'hoeffding', 'bernstein')  # draw at every step: many times slower
@@ -60,8 +62,7 @@ METHODS = (*VARIANTS, *BASELINES)
 # What is run outside of the first world: one rival of each kind, not every variant of ours.
 MAIN = (DEFAULT, f'{DEFAULT} {PREDICTOR}', 'mean', 'SafeOpt, B = norm', 'SafeOpt, B = 10',
         f'SafeOpt, β = {CONSTANT_BETA:g}')
-Results = dict[tuple[str, int], dict[str, Record]]  # (world, n): method: summary
-QUICK = {'functions': 12, 'dimensions': [1, 2], 'worlds': ['assumed', 'jump'],
+QUICK = {'functions': 12, 'dimensions': [1, 2], 'worlds': [ASSUMED, 'jump'],
          'methods': [DEFAULT, 'mean', *BASELINES]}
 
 
@@ -182,38 +183,6 @@ def table(cells: dict[str, Record], world: str) -> str:
          'mean over oracle', f'paired with {DEFAULT}', 'explored', 'stuck', 'ms a step'), rows)
 
 
-def draw(results: Results, path: Path) -> None:
-    """Draw violations against regret, a panel per world and dimension that was run."""
-    columns = min(len(results), 3)
-    rows = -(-len(results) // columns)
-    figure, panels = canvas.axes(rows, columns, (3.0, 2.2), sharex=True, sharey=True)
-    methods = [m for m in METHODS if any(m in cells for cells in results.values())]
-    from matplotlib import colormaps
-    colours = {m: colormaps['tab20'](i % 20) for i, m in enumerate(methods)}
-    marks = {m: 'o' if m.split()[0] in NORM_BOUNDS else 's' for m in methods}
-    for axis, ((world, n), cells) in zip(panels.flat, results.items(), strict=False):
-        for method, c in cells.items():
-            low, high = records.share_interval(c['unsafe'], c['runs'])
-            axis.plot([c['left_mean']] * 2, [100 * low, 100 * high], color=colours[method],
-                      linewidth=1, alpha=0.6)
-            axis.plot(c['left_mean'], 100 * c['unsafe'] / c['runs'], marks[method],
-                      color=colours[method], markersize=9 if method == DEFAULT else 5)
-        axis.axhline(100 * DELTA, color='black', linestyle=':', linewidth=0.8)
-        axis.set(title=f'{world}, n = {n}', ylim=(-4, 104), xlim=(-0.05, 1.05))
-    for axis in panels.flat[len(results):]:
-        axis.set_visible(False)
-    for axis in panels.flat[max(0, len(results) - columns):len(results)]:  # nothing is below them
-        axis.set_xlabel(f'regret left at {SAMPLES} samples')
-        axis.tick_params(labelbottom=True)
-    for axis in panels[:, 0]:
-        axis.set_ylabel('runs with a\nviolation [%]')
-    for method in methods:
-        panels[0, 0].plot([], [], marks[method], color=colours[method], label=method)
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc='outside lower center',
-                  ncols=columns)
-    canvas.write(figure, path.parent, path.name)
-
-
 def verdict(results: Results) -> list[str]:
     """Name the cells in which the guarantee of the default method is refuted by the data."""
     return [f'{world}, n = {n}: {c["unsafe"]} of {c["runs"]} runs had a violation'
@@ -245,7 +214,7 @@ def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> int:
         vars(options).update(QUICK, out=options.out / 'quick')
     with records.open_executor(options) as executor:
         for n, world in product(options.dimensions, options.worlds):
-            for method in options.methods or (METHODS if world == 'assumed' else MAIN):
+            for method in options.methods or (METHODS if world == ASSUMED else MAIN):
                 _make_cell(world, n, method, options, executor)
     runs = _read(options.out / 'runs')
     results = summaries(runs)
@@ -288,9 +257,8 @@ def summaries(runs: Sequence[Record]) -> Results:
     return results
 
 
-def report(results: Results, origin: dict[str, Any],
-           out: Path) -> None:
-    """Write and print the tables, write data and picture."""
+def report(results: Results, origin: dict[str, Any], out: Path) -> None:
+    """Write and print the tables, write data and pictures."""
     text = []
     for (world, n), cells in results.items():
         text += [f'### {world}, n = {n}: {WORLDS[world]}', '', table(cells, world), '']
@@ -299,7 +267,10 @@ def report(results: Results, origin: dict[str, Any],
     records.save(out / 'safety.json', {'made_by': origin, 'cells': [
         {'world': world, 'n': n, 'method': method, **c}
         for (world, n), cells in results.items() for method, c in cells.items()]})
-    draw(results, out / 'safety')
+    draw_worlds(results, (*MAIN[:3], *BASELINES), MAIN[:3], SAMPLES, DELTA, out)
+    assumed = {n: cells for (world, n), cells in results.items() if world == ASSUMED}
+    if assumed:
+        draw_bounds(assumed, NORM_BOUNDS, SAMPLES, out)
     print('\n'.join(text))
 
 

@@ -107,7 +107,7 @@ def test_the_study_is_resumed_and_reported(tmp_path, monkeypatch, capsys):
     assert safety.main(call) == 0
     text = capsys.readouterr().out
     assert '| random search | 2 | 100 %' in text
-    assert (tmp_path / 'safety.png').is_file()
+    assert all((tmp_path / f'{name}.png').is_file() for name in ('safety', 'bounds'))
     monkeypatch.setattr(safety, 'run', lambda key: pytest.fail(f'{key} was made again'))
     assert safety.main(call) == 0
     assert capsys.readouterr().out == text
