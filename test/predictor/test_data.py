@@ -14,7 +14,7 @@ import pytest
 from pacsbo_ros import executors
 from pacsbo_ros.core import Settings
 from pacsbo_ros.core.domains import Hull
-from pacsbo_ros.predictor import load_predictor, workers
+from pacsbo_ros.predictor import data, load_predictor, workers
 from pacsbo_ros.predictor.batch import run_batch
 from pacsbo_ros.predictor.data import (
     NORMS,
@@ -82,11 +82,26 @@ def test_a_true_norm_agrees_with_one_on_a_much_denser_set():
             assert 0.93 * dense < label < 1.001 * dense
 
 
+@pytest.mark.parametrize(('n', 'scale'), [(2, 0.3), (4, 0.5)])
+def test_a_true_norm_hardly_grows_with_the_number_of_reference_points(n, scale, monkeypatch):
+    plan = Plan(Family('matern32', n, (0.1, 1.0)), seed=5, length_scale=scale)
+    for index in range(3):
+        problem = make_problem(plan, index)
+        hull = Hull(np.random.default_rng(index).uniform(0.2, 0.7, size=(12, n)), 0.1)
+        label = local_norms(problem, hull, np.random.default_rng(0))
+        monkeypatch.setattr(data, 'REFERENCE', 1000)
+        dense = local_norms(problem, hull, np.random.default_rng(1))
+        monkeypatch.undo()
+        assert np.all(label >= 0.96 * dense)
+        assert np.all(label <= 1.01 * dense)
+
+
 @pytest.mark.parametrize('A', [
     [[0.5, 0.5]], [[0.1, 0.1], [0.9, 0.9]], [[0.0, 0.0], [1.0, 0.0], [0.5, 0.8], [0.4, 0.2]]])
 def test_reference_points_lie_in_their_domains_also_for_flat_hulls(A):
     hull = Hull(np.array(A), 0.1)
-    inner, outer = reference_points(hull, np.random.default_rng(1))
+    h = make_problem(PLANE, 0).h
+    inner, outer = reference_points(hull, h, np.random.default_rng(1))
     assert np.all(hull.level(inner) <= 1e-9)
     assert len(outer) > 20
     assert np.all(hull.innermost(outer) == 1)
