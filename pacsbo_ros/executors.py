@@ -91,12 +91,14 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
                         help='address of a Dask scheduler, whose workers are used instead')
 
 
-def whole(least: int) -> Callable[[str], int]:
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
     """Give what reads a whole number from the command line."""
     def read(text: str) -> int:
-        if not text.lstrip('-').isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f'{text}: a whole number from {least} was expected')
-        return int(text)
+        value = int(text) if text.lstrip('-').isdigit() else least - 1
+        if value < least or (most is not None and value > most):
+            limits = f'from {least}' if most is None else f'from {least} to {most}'
+            raise argparse.ArgumentTypeError(f'{text}: a whole number {limits} was expected')
+        return value
     return read
 
 

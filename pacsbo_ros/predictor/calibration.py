@@ -21,7 +21,8 @@ import numpy as np
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import DOMAINS
 from pacsbo_ros.predictor.data import Trajectories
-from pacsbo_ros.predictor.model import LEAST_G, Calibration, Network, features
+from pacsbo_ros.predictor.model import LEAST_G, Calibration, Network
+from pacsbo_ros.predictor.rows import group
 
 LEAST_KAPPA = 0.05
 FEWEST = 60  # a group with fewer functions takes the factor of the group before it
@@ -37,12 +38,8 @@ def conformal_quantile(scores: Array, coverage: float) -> float:
 def group_scores(network: Network, window: int, runs: Trajectories, step: int,
                  domain: int) -> Array:
     """Give y/g of the runs that have this step, on one domain."""
-    live = (runs.count[:, step] > 0) & (runs.mean_norm[:, step] > 0)
-    mean_norm = runs.mean_norm[live, :step + 1]
-    g = network(features(mean_norm, runs.r[live, :step + 1, domain], domain,
-                         runs.length_scales[live], runs.lam[live], window))
-    y = np.log(runs.label[live, step, domain] / mean_norm[:, -1])
-    return y / np.maximum(g, LEAST_G)
+    X, y = group(runs, step, domain, window)
+    return y / np.maximum(network(X), LEAST_G)
 
 
 def calibrate(

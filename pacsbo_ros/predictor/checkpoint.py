@@ -148,11 +148,11 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
             f'{VERSION}: update pacsbo_ros')
     content = data.get('content')
     try:
-        if not isinstance(content, dict) or data.get('sha256') != _digest(content):
-            raise CheckpointError(f'{name}: corrupt: the content does not have the stated hash')
+        _demand(isinstance(content, dict) and data.get('sha256') == _digest(content),
+                'the content does not have the stated hash')
         checkpoint = _decode(content)
-    except CheckpointError:
-        raise
+    except CheckpointError as error:
+        raise CheckpointError(f'{name}: corrupt: {error}') from error
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError,
             binascii.Error) as error:
         raise CheckpointError(f'{name}: corrupt: {error!r}') from error
@@ -231,7 +231,7 @@ def _decode(content: dict[str, Any]) -> Checkpoint:
 
 def _demand(holds: bool, problem: str) -> None:
     if not holds:
-        raise CheckpointError(f'corrupt checkpoint: {problem}')
+        raise CheckpointError(problem)
 
 
 def _range(pair: Any) -> tuple[float, float]:

@@ -225,7 +225,7 @@ def local_norms(problem: Problem, hull: Hull, rng: np.random.Generator) -> Array
 def reference_points(
     hull: Hull, h: RkhsFunction, rng: np.random.Generator,
 ) -> tuple[Array, Array]:
-    """Choose points of the hull (also a flat one) and of the shell around it, to evaluate norms."""
+    """Choose points of the hull (also a flat one) and of the shell, to evaluate norms on."""
     A, n, eps = hull.A, hull.A.shape[1], hull.eps
     if n == 1:
         low, high = A.min(), A.max()

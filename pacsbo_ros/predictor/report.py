@@ -2,14 +2,14 @@
 """
 Measure predictors on fresh functions, beside their competitors.
 
-    python -m pacsbo_ros.predictor.report --dimensions 1 2 4 --out docs/predictor
+    python -m pacsbo_ros.predictor.report --dimensions 1 2 4 --bounds 1000 --slow 200
     python -m pacsbo_ros.predictor.report --dimensions 3 --checkpoints predictors
 
 The optimiser runs with the predictor alone in the loop. Every estimator then looks at the same
 trajectories: the predictor, its network without calibration, the closed-form scale-free estimate
 and gradient boosting (both with the same conformal calibration on the same runs), every norm bound
-of the optimiser, and an oracle that knows the function on all of the hull: what it misses on the
-larger domains nobody can know. Needs the work folder of the training, for the competitors' data.
+of the optimiser, and an oracle that is told the true norm on the hull. Needs scikit-learn, and the
+work folder of the training, for the competitors' data.
 
   symbol   meaning                                                       shape
   ratio    estimate / true local norm; NaN where there is none           (T, S, 3)
@@ -21,6 +21,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import partial
+from importlib.util import find_spec
 import json
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ from pacsbo_ros.predictor.checkpoint import (
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories, make_problem
 from pacsbo_ros.predictor.model import features
 from pacsbo_ros.predictor.report_figures import draw
+from pacsbo_ros.predictor.rows import rows
 from pacsbo_ros.predictor.train import (
     ALGORITHM_1,
     CALIBRATION,
@@ -61,6 +63,7 @@ from pacsbo_ros.predictor.train import (
     Choices,
     Trainer,
     estimate_ratios,
+    writable,
 )
 from pacsbo_ros.predictor.workers import trajectories
 
@@ -73,7 +76,7 @@ SLOW = ('scenario', 'cantelli', 'hoeffding', 'bernstein')  # they draw, or need 
 NORM_BINS = (0.5, 5.0, 15.0, 30.0)
 PREDICTOR, RAW, CLOSED, BOOSTING, ORACLE = (
     'predictor', 'network, uncalibrated', 'closed form, calibrated',
-    'gradient boosting, calibrated', 'oracle, knows h on the hull')
+    'gradient boosting, calibrated', 'oracle, told the norm on the hull')
 
 # Gives ln(estimate/‖μ_A‖) before calibration, of runs at one step on one domain.
 Guess = Callable[[Trajectories, int, int], Array]
@@ -85,11 +88,11 @@ def closed_form(runs: Trajectories, step: int, domain: int) -> Array:
     return -0.5 * np.log(np.maximum(1.0 - unseen, 1e-3))
 
 
-def _boosted(trainer: Trainer, rows: Callable[[Trajectories], tuple[Array, Array]]) -> Any:
+def _boosted(trainer: Trainer, pairs: Callable[[Trajectories], tuple[Array, Array]]) -> Any:
     """Fit gradient boosting with the network's loss and training runs."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    parts = [rows(trainer.training_runs(stage)) for stage in (ALGORITHM_1, LOOP)]
+    parts = [pairs(trainer.training_runs(stage)) for stage in (ALGORITHM_1, LOOP)]
     model = HistGradientBoostingRegressor(
         loss='quantile', quantile=trainer.choices.coverage, max_iter=150, random_state=0)
     return model.fit(np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts]))
@@ -97,7 +100,6 @@ def _boosted(trainer: Trainer, rows: Callable[[Trajectories], tuple[Array, Array
 
 def boosting(trainer: Trainer, window: int) -> Guess:
     """Give gradient boosting the network's inputs."""
-    from pacsbo_ros.predictor.training import rows
     model = _boosted(trainer, partial(rows, window=window))
 
     def guess(runs: Trajectories, step: int, domain: int) -> Array:
@@ -115,7 +117,7 @@ def oracle(trainer: Trainer) -> Guess:
             runs.share[:, step], runs.length_scales, runs.lam,
             runs.mean_norm[:, step] / runs.label[:, step, 0]])
 
-    def rows(runs: Trajectories) -> tuple[Array, Array]:
+    def pairs(runs: Trajectories) -> tuple[Array, Array]:
         X, y = [], []
         for step in range(int(runs.steps.max())):
             alive = runs.take(runs.count[:, step] > 0)
@@ -123,7 +125,7 @@ def oracle(trainer: Trainer) -> Guess:
                 X.append(inputs(alive, step, domain))
                 y.append(np.log(alive.label[:, step, domain] / alive.label[:, step, 0]))
         return np.concatenate(X), np.concatenate(y)
-    model = _boosted(trainer, rows)
+    model = _boosted(trainer, pairs)
 
     def guess(runs: Trajectories, step: int, domain: int) -> Array:
         known = np.log(runs.label[:, step, 0] / runs.mean_norm[:, step])
@@ -330,7 +332,9 @@ def _report(options: argparse.Namespace) -> None:
 
 
 def _reports(options: argparse.Namespace) -> None:
-    options.out.mkdir(parents=True, exist_ok=True)
+    if find_spec('sklearn') is None:
+        raise UsageError('the report needs scikit-learn: pip install .[train]')
+    writable('out', options.out)
     make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:
         try:
@@ -341,8 +345,8 @@ def _reports(options: argparse.Namespace) -> None:
         trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
         if not trainer.path(NETWORK).is_file():
             raise UsageError(
-                f'work is {options.work}; it does not hold the training of n = {n}, from which '
-                'the competitors learn: give the --work of train_predictor')
+                f'work is {options.work}; it does not hold the training of this checkpoint for '
+                f'n = {n}, from which the competitors learn: give the --work of train_predictor')
         runs, found = study(made, trainer, options.functions,
                             {rule: options.slow if rule in SLOW else options.bounds
                              for rule in NORM_BOUNDS}, make_executor)

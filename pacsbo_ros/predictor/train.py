@@ -21,7 +21,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
 from importlib.util import find_spec
+import json
+import math
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -40,6 +43,7 @@ from pacsbo_ros.executors import (
 )
 from pacsbo_ros.predictor.calibration import calibrate, uncalibrated
 from pacsbo_ros.predictor.checkpoint import (
+    LARGEST_WINDOW,
     Checkpoint,
     checkpoint_name,
     load_checkpoint,
@@ -93,15 +97,15 @@ class Choices:
     epochs: int = 30
 
 
-# Numbers on the command line: the least that makes sense, and what they are.
+# Numbers on the command line: the least and the most that make sense, and what they are.
 NUMBERS = {
-    'seed': (0, 'the same seed gives the same checkpoint'),
-    'functions': (10, 'functions of Algorithm 1, and as many again of the real loop'),
-    'calibration': (10, 'functions of the calibration; below 200 only to try it out'),
-    'test': (1, 'fresh functions for the metrics in the checkpoint'),
-    'samples': (6, 'samples of a run, its starts among them'),
-    'window': (1, 'iterations that the network looks back'),
-    'epochs': (1, 'passes over the training data'),
+    'seed': (0, None, 'the same seed gives the same checkpoint'),
+    'functions': (10, None, 'functions of Algorithm 1, and as many again of the real loop'),
+    'calibration': (10, None, 'functions of the calibration; below 200 only to try it out'),
+    'test': (1, None, 'fresh functions for the metrics in the checkpoint'),
+    'samples': (6, 1000, 'samples of a run, its starts among them'),
+    'window': (1, LARGEST_WINDOW, 'iterations that the network looks back'),
+    'epochs': (1, None, 'passes over the training data'),
 }
 
 
@@ -144,7 +148,8 @@ class Trainer:
         """Make trajectories of one stage, with the predictor of the stage before in the loop."""
         plan = Plan(self.family, 100 * self.choices.seed + stage, self.choices.samples,
                     self.recipe.candidates, **choices)
-        title = f'n = {self.dimension}, {STAGES[stage % 10]}' if self.progress else ''
+        scale = f', length scale {choices["length_scale"]:g}' if 'length_scale' in choices else ''
+        title = f'n = {self.dimension}, {STAGES[stage % 10]}{scale}' if self.progress else ''
         name = IN_THE_LOOP[stage % 10]
         return trajectories(plan, 0, count, self.make_executor, self.store,
                             self.named(name) if name else None, title=title)
@@ -198,8 +203,14 @@ class Trainer:
         return uncalibrated(self.choices.window, self.recipe.main, self.choices.coverage)
 
     def path(self, name: str) -> Path:
-        """Give the file in which a stage leaves its predictor."""
-        return self.store / f'{name}_{checkpoint_name(self.kernel, self.dimension)}'
+        """Give the file in which a stage leaves its predictor; every training has its own."""
+        digest = sha256(json.dumps(self._training(), sort_keys=True).encode()).hexdigest()[:12]
+        return self.store / f'{name}_{digest}_{checkpoint_name(self.kernel, self.dimension)}'
+
+    def _training(self) -> dict[str, Any]:
+        """Give all that the result depends on, as the checkpoint tells it."""
+        return {**asdict(self.choices), 'family': _plain(asdict(self.family)),
+                'recipe': _plain(asdict(self.recipe))}
 
     def _name(self, name: str, network: Network, calibration: Calibration) -> NormPredictor:
         """Save an intermediate predictor and read it back: rounded, and with its hash."""
@@ -208,12 +219,9 @@ class Trainer:
         return self.named(name)
 
     def _checkpoint(self, network: Network, calibration: Calibration) -> Checkpoint:
-        family = self.family
         return Checkpoint(
             NormPredictor(network, calibration, self.choices.window), self.kernel,
-            self.dimension, family.length_scales, family.lam,
-            {**asdict(self.choices), 'family': _plain(asdict(family)),
-             'recipe': _plain(asdict(self.recipe))}, {})
+            self.dimension, self.family.length_scales, self.family.lam, self._training(), {})
 
 
 def metrics(eta: NormPredictor, runs: Trajectories) -> dict[str, Any]:
@@ -257,9 +265,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument('--work', type=Path, default=Path('build/predictor'),
                         help='folder for trajectories, so that a training can go on '
                              '(default: build/predictor)')
-    for name, (least, words) in NUMBERS.items():
+    for name, (least, most, words) in NUMBERS.items():
         default = getattr(Choices(), name)
-        parser.add_argument(f'--{name}', type=whole(least), default=default,
+        parser.add_argument(f'--{name}', type=whole(least, most), default=default,
                             help=f'{words} (default: {default})')
     parser.add_argument('--coverage', type=_coverage, default=Choices().coverage,
                         help='share of functions whose norm an estimate has to reach '
@@ -269,7 +277,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _coverage(text: str) -> float:
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0.5 <= value <= 0.98:
         raise argparse.ArgumentTypeError(f'{text}: choose from 0.5 to 0.98')
     return value
@@ -285,14 +296,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _train_all(options: argparse.Namespace) -> None:
     if find_spec('torch') is None:  # now, not after the first trajectories
         raise UsageError('training needs torch: pip install .[train], or make setup TRAIN=1')
-    for name in ('out', 'work'):
-        folder = getattr(options, name)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            TemporaryFile(dir=folder).close()
-        except OSError as error:
-            raise UsageError(f'{name} is {folder}; nothing can be written there '
-                             f'({error.strerror}): choose another folder') from error
+    writable('out', options.out)
+    writable('work', options.work)
     choices = Choices(**{f.name: getattr(options, f.name) for f in fields(Choices)})
     make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:
@@ -300,6 +305,16 @@ def _train_all(options: argparse.Namespace) -> None:
         path = options.out / checkpoint_name(options.kernel, n)
         digest = save_checkpoint(path, made)
         print(f'{path}: sha256 {digest}\n{_words(made.metrics)}', flush=True)
+
+
+def writable(name: str, folder: Path) -> None:
+    """Make the folder of an option, or say that it cannot be used."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise UsageError(f'{name} is {folder}; nothing can be written there '
+                         f'({error.strerror}): choose another folder') from error
 
 
 def _words(found: dict[str, Any]) -> str:

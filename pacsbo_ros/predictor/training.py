@@ -3,8 +3,7 @@
 Fit the network to trajectories: the only file that needs torch.
 
   symbol   meaning                                                 shape
-  X        inputs of all runs, steps and domains                   (M, P)
-  y        ln(true local norm / ‖μ_A‖)                             (M,)
+  X, y     inputs and targets of all runs, steps and domains       (M, P), (M,)
   tau      quantile level of the pinball loss                      scalar
 
 The loss max(tau·e, (tau - 1)·e), e = y - g, is least at the tau-quantile of y given X: the
@@ -20,26 +19,13 @@ import torch
 from tqdm import trange
 
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.settings import DOMAINS
 from pacsbo_ros.predictor.data import Trajectories
-from pacsbo_ros.predictor.model import REACH, Network, features
+from pacsbo_ros.predictor.model import REACH, Network
+from pacsbo_ros.predictor.rows import rows
 
 BATCH = 2048
 LEARNING_RATE = 4e-3
 WEIGHT_DECAY = 1e-2
-
-
-def rows(runs: Trajectories, window: int) -> tuple[Array, Array]:
-    """Give inputs and targets of every step of every run on every domain."""
-    X, y = [], []
-    for step in range(runs.count.shape[1]):
-        live = (runs.count[:, step] > 0) & (runs.mean_norm[:, step] > 0)
-        mean_norm, r = runs.mean_norm[live, :step + 1], runs.r[live, :step + 1]
-        for d in range(len(DOMAINS)):
-            X.append(features(mean_norm, r[..., d], d, runs.length_scales[live],
-                              runs.lam[live], window).astype(np.float32))
-            y.append(np.log(runs.label[live, step, d] / mean_norm[:, -1]))
-    return np.concatenate(X), np.concatenate(y)
 
 
 def fit(

@@ -11,6 +11,8 @@ import json
 import os
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
+import zlib
 
 import numpy as np
 from tqdm import tqdm
@@ -115,7 +117,9 @@ def _write(path: Path, result: Trajectories) -> None:
 
 
 def _read(path: Path) -> Trajectories | None:
-    if not path.is_file():
+    """Read what was kept; a file that a crash has damaged is as good as none."""
+    try:
+        with np.load(path, allow_pickle=False) as data:
+            return Trajectories(**{name: data[name] for name in data.files})
+    except (FileNotFoundError, BadZipFile, EOFError, ValueError, TypeError, zlib.error):
         return None
-    with np.load(path, allow_pickle=False) as data:
-        return Trajectories(**{name: data[name] for name in data.files})

@@ -151,6 +151,15 @@ def test_what_was_made_is_not_made_again(tmp_path, expected, small_chunks):
     assert_same(workers.trajectories(LINE, 0, 8, only_the_rest, tmp_path), expected)
 
 
+@pytest.mark.parametrize('length', [0, 100, -40])
+def test_a_damaged_file_is_made_again(tmp_path, expected, small_chunks, length):
+    workers.trajectories(LINE, 0, 8, pool(1), tmp_path)
+    path = min(tmp_path.glob('*.npz'))
+    path.write_bytes(path.read_bytes()[:length])
+    assert_same(workers.trajectories(LINE, 0, 8, pool(1), tmp_path), expected)
+    assert len(list(tmp_path.glob('*.npz'))) == 3
+
+
 @pytest.fixture
 def mortal(monkeypatch):
     """Give the work that kills its worker; spawned workers inherit the path to its module."""

@@ -107,7 +107,9 @@ def with_torch(monkeypatch):
     (['--kernel', 'cubic'], "--kernel: invalid choice: 'cubic'"),
     (['--functions', '0'], '--functions: 0: a whole number from 10'),
     (['--epochs', 'many'], '--epochs: many: a whole number from 1'),
+    (['--window', '2000'], '--window: 2000: a whole number from 1 to '),
     (['--coverage', '2'], '--coverage: 2: choose from 0.5 to 0.98'),
+    (['--coverage', 'all'], '--coverage: all: choose from 0.5 to 0.98'),
     (['--workers', '-1'], '--workers: -1: a whole number from 1'),
 ])
 def test_a_wrong_argument_is_named_before_anything_begins(capsys, arguments, words):
@@ -136,6 +138,12 @@ def test_an_interrupted_training_says_how_to_go_on(capsys, monkeypatch, with_tor
     monkeypatch.setattr(train.Trainer, 'train', interrupt)
     code, line = told(capsys, '--out', str(tmp_path), '--work', str(tmp_path / 'work'))
     assert (code, 'the same command goes on' in line) == (130, True), line
+
+
+def test_trainings_in_one_work_folder_keep_apart(tmp_path):
+    choices = (train.Choices(), train.Choices(seed=2), train.Choices(functions=20))
+    paths = {train.Trainer('matern32', 1, c, None, tmp_path).path('network') for c in choices}
+    assert len(paths) == 3
 
 
 def test_a_training_never_overwrites_the_shipped_checkpoints_unasked():
