@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pacsbo_ros.core import MAXIMISER, NormEstimate, Proposal, SafeOpt, SafeOptimizer, Settings
-from pacsbo_ros.experiments.local_norms import LocalNorms
+from pacsbo_ros.core.local_norms import LocalNorms
 
 CONSTANT_BETA = 2.0  # of SafeOpt as its users run it
 

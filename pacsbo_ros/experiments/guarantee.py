@@ -39,8 +39,8 @@ from pacsbo_ros.core import (
     random_function,
 )
 from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.local_norms import RESOLUTION, LocalNorms
 from pacsbo_ros.executors import add_executor_options, carry_out, executor_factory
-from pacsbo_ros.experiments.local_norms import RESOLUTION, LocalNorms
 
 LENGTH_SCALE = {1: 0.1, 2: 0.3}
 SIDE = {1: 1000, 2: 50}
@@ -131,7 +131,7 @@ def run(index: int, method: str, plan: Plan, changes: dict[str, Any] | None = No
     problem = make_problem(n, index, plan.centres, plan.starts)
     rng = np.random.default_rng([index, n, 7])
     optimizer = make_optimizer(method, n, problem, index % LIBRARIES, changes or {})
-    truth = LocalNorms(problem.h, problem.norm, problem.h.kernel, grid(n))
+    truth = LocalNorms(problem.h, problem.norm, np.random.default_rng([index, n, 8]))
     best = -np.inf
     for x in problem.starts:
         value = float(problem.h(x[None])[0])

@@ -26,11 +26,11 @@ from pacsbo_ros.core.candidates import make_candidates, refine
 from pacsbo_ros.core.confidence import DeltaSplit
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.kernels import SHAPES, Array
+from pacsbo_ros.core.local_norms import LocalNorms
 from pacsbo_ros.predictor.data import (
     Plan,
     Problem,
     Trajectories,
-    local_norms,
     make_problem,
     random_streams,
 )
@@ -88,7 +88,6 @@ class Batch:
         before = self.hulls if N else [
             Hull(x[None], self.settings.enlargement) for x in self.A[:, 0]]
         self.hulls = [h.with_sample(x) for h, x in zip(before, self.A[:, N], strict=True)]
-        self.wider = [old is not new for old, new in zip(before, self.hulls, strict=True)]
 
     def mean_norms(self) -> Array:
         """Give ‖μ_A‖ of every function."""
@@ -210,6 +209,7 @@ def run_batch(
     problems = [make_problem(plan, i) for i in indices]
     streams = [random_streams(plan, i) for i in indices]
     noise = plan.family.noise * np.stack([g.standard_normal(plan.samples) for g, _ in streams])
+    truths = [LocalNorms(p.h, p.norm, g) for p, (_, g) in zip(problems, streams, strict=True)]
     batch = Batch(plan, problems)
     F, S = len(problems), plan.samples
     count, mean_norm = np.zeros((F, S), dtype=int), np.zeros((F, S))
@@ -227,8 +227,7 @@ def run_batch(
         mean_norm[at, step], count[at, step] = batch.mean_norms()[at], N
         r[at, step], share[at, step] = (part[at] for part in batch.locate())
         for f in at:
-            label[f, step] = label[f, step - 1] if step and not batch.wider[f] else local_norms(
-                problems[f], batch.hulls[f], streams[f][1])
+            label[f, step] = list(truths[f].on(batch.hulls[f]).values())
         if S == N or not len(at):
             break
         word = label[:, step] if estimator is None else estimator(

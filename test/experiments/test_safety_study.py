@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from pacsbo_ros.core import Settings
+from pacsbo_ros.core.local_norms import LocalNorms
 from pacsbo_ros.core.rkhs import local_norm
 from pacsbo_ros.experiments import figures, safety
 from pacsbo_ros.experiments.baselines import Oracle, RandomSearch, constant_beta
-from pacsbo_ros.experiments.local_norms import LocalNorms
 from pacsbo_ros.experiments.worlds import HOLDS, NOISE, WORLDS, make_world, points
 
 
@@ -55,7 +55,7 @@ def settings(world):
 
 
 def truth(world):
-    return LocalNorms(world.h, world.norm, world.kernel, points(1))
+    return LocalNorms(world.h, world.norm, np.random.default_rng(0))
 
 
 def test_the_users_safeopt_has_a_constant_band():
@@ -117,7 +117,7 @@ def test_the_quick_study_shows_safe_progress_without_knowing_the_norm(tmp_path):
     assert safety.main(['--quick', '--out', str(tmp_path)]) == 0
     made = json.loads((tmp_path / 'quick' / 'safety.json').read_text())['cells']
     found = {(c['world'], c['n'], c['method']): c for c in made}
-    assert len(found) == 4 * 9
+    assert len(found) == 4 * 9 - 2  # there is no oracle where the function jumps
     for n in (1, 2):
         ours, cautious, random = (found['assumed', n, name] for name in (
             safety.DEFAULT, 'SafeOpt, B = 5 norm', safety.RANDOM))

@@ -13,17 +13,14 @@ import pytest
 
 from pacsbo_ros import executors
 from pacsbo_ros.core import Settings
-from pacsbo_ros.core.domains import Hull
-from pacsbo_ros.predictor import data, load_predictor, workers
+from pacsbo_ros.predictor import load_predictor, workers
 from pacsbo_ros.predictor.batch import run_batch
 from pacsbo_ros.predictor.data import (
     NORMS,
     Family,
     Plan,
     Trajectories,
-    local_norms,
     make_problem,
-    reference_points,
     run,
 )
 
@@ -66,46 +63,6 @@ def test_a_true_norm_bounds_every_sub_domain_and_grows_with_it():
     assert np.all(label[:, 1] <= label[:, 2] * (1 + 1e-9))
     np.testing.assert_array_equal(runs.label[:, 0, 2], runs.norm)
     assert np.all((runs.norm >= NORMS[0]) & (runs.norm <= NORMS[1]))
-
-
-def test_a_true_norm_agrees_with_one_on_a_much_denser_set():
-    plan = replace(LINE, length_scale=0.1)
-    for index in range(5):
-        problem = make_problem(plan, index)
-        hull = Hull(np.array([[0.2], [0.7]]), 0.1)
-        coarse = local_norms(problem, hull, np.random.default_rng(0))
-        for label, (low, high) in zip(coarse, ((0.2, 0.7), (0.15, 0.75)), strict=False):
-            U = np.linspace(low, high, 400)[:, None]
-            K = problem.h.kernel(U, U) + 1e-10 * np.eye(400)
-            h = problem.h(U)
-            dense = np.sqrt(h @ np.linalg.solve(K, h))
-            assert 0.93 * dense < label < 1.001 * dense
-
-
-@pytest.mark.parametrize(('n', 'scale'), [(2, 0.3), (4, 0.5)])
-def test_a_true_norm_hardly_grows_with_the_number_of_reference_points(n, scale, monkeypatch):
-    plan = Plan(Family('matern32', n, (0.1, 1.0)), seed=5, length_scale=scale)
-    for index in range(3):
-        problem = make_problem(plan, index)
-        hull = Hull(np.random.default_rng(index).uniform(0.2, 0.7, size=(12, n)), 0.1)
-        label = local_norms(problem, hull, np.random.default_rng(0))
-        monkeypatch.setattr(data, 'REFERENCE', 1000)
-        dense = local_norms(problem, hull, np.random.default_rng(1))
-        monkeypatch.undo()
-        assert np.all(label >= 0.96 * dense)
-        assert np.all(label <= 1.01 * dense)
-
-
-@pytest.mark.parametrize('A', [
-    [[0.5, 0.5]], [[0.1, 0.1], [0.9, 0.9]], [[0.0, 0.0], [1.0, 0.0], [0.5, 0.8], [0.4, 0.2]]])
-def test_reference_points_lie_in_their_domains_also_for_flat_hulls(A):
-    hull = Hull(np.array(A), 0.1)
-    h = make_problem(PLANE, 0).h
-    inner, outer = reference_points(hull, h, np.random.default_rng(1))
-    assert np.all(hull.level(inner) <= 1e-9)
-    assert len(outer) > 20
-    assert np.all(hull.innermost(outer) == 1)
-    assert np.all((outer >= 0) & (outer <= 1))
 
 
 def test_starts_are_random_and_safe():
