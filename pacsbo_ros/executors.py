@@ -94,7 +94,10 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
     """Give what reads a whole number from the command line."""
     def read(text: str) -> int:
-        value = int(text) if text.lstrip('-').isdigit() else least - 1
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
         if value < least or (most is not None and value > most):
             limits = f'from {least}' if most is None else f'from {least} to {most}'
             raise argparse.ArgumentTypeError(f'{text}: a whole number {limits} was expected')

@@ -10,7 +10,7 @@ The true norms of a known function on the domains of an optimiser: to train and 
 The norm of h on a sub-domain is that of its restriction, which is the norm of the smoothest
 function with the same values there: evaluated on the samples that span the hull, on the point of
 the domain next to each centre of h, on `REFERENCE` more points of each domain, and never more than
-the norm on the box, which is known exactly. That is about 1 % low.
+the norm on the box, which is known exactly. That is about 1 % low, with four parameters 3 to 4 %.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pacsbo_ros.core.settings import DOMAINS
 
 REFERENCE = 64  # points of each sub-domain
 NEARING = 40  # steps towards the nearest point of a hull
-RESOLUTION = 0.99  # a norm is known to about 1 %
+RESOLUTION = 0.99  # what counts as below a norm that is known to about 1 %
 
 
 class LocalNorms:

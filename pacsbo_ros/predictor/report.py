@@ -337,16 +337,18 @@ def _reports(options: argparse.Namespace) -> None:
     writable('out', options.out)
     make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:
+        path = options.checkpoints / checkpoint_name(options.kernel, n)
         try:
-            made = load_checkpoint(options.checkpoints / checkpoint_name(options.kernel, n))
+            made = load_checkpoint(path)
+            choices = Choices(**{f.name: made.training[f.name] for f in fields(Choices)})
+            trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
+            trainer.named(NETWORK)
         except CheckpointError as error:
-            raise UsageError(error) from error
-        choices = Choices(**{f.name: made.training[f.name] for f in fields(Choices)})
-        trainer = Trainer(options.kernel, n, choices, make_executor, options.work)
-        if not trainer.path(NETWORK).is_file():
             raise UsageError(
-                f'work is {options.work}; it does not hold the training of this checkpoint for '
-                f'n = {n}, from which the competitors learn: give the --work of train_predictor')
+                f'{error}; --checkpoints has to hold a checkpoint and --work the training that '
+                'made it, from which the competitors learn') from error
+        except KeyError as error:
+            raise UsageError(f'{path}: does not say how it was trained ({error})') from error
         runs, found = study(made, trainer, options.functions,
                             {rule: options.slow if rule in SLOW else options.bounds
                              for rule in NORM_BOUNDS}, make_executor)

@@ -11,8 +11,6 @@ import json
 import os
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
-import zlib
 
 import numpy as np
 from tqdm import tqdm
@@ -110,7 +108,7 @@ def _finished(
 
 
 def _write(path: Path, result: Trajectories) -> None:
-    part = path.with_suffix('.part')
+    part = path.with_suffix(f'.{os.getpid()}.part')
     with part.open('wb') as file:
         np.savez(file, **result.arrays())  # type: ignore[arg-type]
     os.replace(part, path)
@@ -121,5 +119,5 @@ def _read(path: Path) -> Trajectories | None:
     try:
         with np.load(path, allow_pickle=False) as data:
             return Trajectories(**{name: data[name] for name in data.files})
-    except (FileNotFoundError, BadZipFile, EOFError, ValueError, TypeError, zlib.error):
+    except Exception:  # there are many ways to be damaged
         return None

@@ -60,7 +60,7 @@ def test_the_report_refuses_a_folder_without_the_training(tmp_path, capsys):
     with pytest.raises(SystemExit) as end:
         report.main(['--dimensions', '1', '--work', str(tmp_path), '--out', str(tmp_path / 'out')])
     assert end.value.code == 1
-    assert 'does not hold the training of this checkpoint' in capsys.readouterr().err
+    assert '--work the training that made it' in capsys.readouterr().err
 
 
 def test_the_report_of_a_training_names_every_estimator(tmp_path, capsys):
