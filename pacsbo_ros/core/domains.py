@@ -61,15 +61,19 @@ class Hull:
             return self
         return Hull(np.vstack([self.A, x]), 2.0 * self.eps)
 
+    def enlarged_half_spaces(self) -> tuple[Array, Array]:
+        """Give H and b of the enlarged hull: half-spaces moved outwards, cut by the boxes."""
+        eye = np.eye(self.A.shape[1])
+        return np.vstack([self.H, eye, -eye]), np.concatenate(
+            [self.b + self.eps, np.minimum(self.high + self.eps, 1.0),
+             -np.maximum(self.low - self.eps, 0.0)])
+
     def vertices(self, enlarged: bool = False) -> Array:
         """Give the corners, counter-clockwise in the plane, for drawing; shape (C, n)."""
         n = self.A.shape[1]
         if not enlarged:
             return _corners(self.A)
-        eye = np.eye(n)
-        H = np.vstack([self.H, eye, -eye])
-        b = np.concatenate([self.b + self.eps, np.minimum(self.high + self.eps, 1.0),
-                            -np.maximum(self.low - self.eps, 0.0)])
+        H, b = self.enlarged_half_spaces()
         if n == 1:
             return np.array([[max(-b[i] for i in range(len(b)) if H[i, 0] < 0)],
                              [min(b[i] for i in range(len(b)) if H[i, 0] > 0)]])

@@ -83,10 +83,16 @@ def random_interpolant(
 
 def local_norm(kernel: Kernel, X: Array, values: Array) -> float:
     """Give the norm of the smoothest function with these values: the norm on the set X."""
+    z = whitened_values(kernel, X, values)
+    return float(np.sqrt(z @ z))
+
+
+def whitened_values(kernel: Kernel, X: Array, values: Array) -> Array:
+    """Give z = L⁻¹ values with LLᵀ = K; ‖z[:k]‖ is the norm on the first k points."""
     K = kernel(X, X)
     K[np.diag_indices_from(K)] += JITTER * kernel.output_scale
-    z = solve_triangular(np.linalg.cholesky(K), values, lower=True)
-    return float(np.sqrt(z @ z))
+    return np.asarray(solve_triangular(np.linalg.cholesky(K), values, lower=True,
+                                       check_finite=False))
 
 
 def reciprocal_covariance_integral(var: Array, inside: np.ndarray) -> Array:

@@ -325,13 +325,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return carry_out(parser, lambda: _report(options))
 
 
+# Threads of gradient boosting wait by spinning, which takes for ever beside other work.
+@threadpool_limits.wrap(limits=1)
 def _report(options: argparse.Namespace) -> None:
-    # Threads of gradient boosting wait by spinning, which takes for ever beside other work.
-    with threadpool_limits(1):
-        _reports(options)
-
-
-def _reports(options: argparse.Namespace) -> None:
     if find_spec('sklearn') is None:
         raise UsageError('the report needs scikit-learn: pip install .[train]')
     writable('out', options.out)
