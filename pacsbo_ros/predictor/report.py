@@ -7,9 +7,9 @@ Measure predictors on fresh functions, beside their competitors.
 
 The optimiser runs with the predictor alone in the loop. Every estimator then looks at the same
 trajectories: the predictor, its network without calibration, the closed-form scale-free estimate
-and gradient boosting (both with the same conformal calibration on the same runs), every norm bound
-of the optimiser, and an oracle that is told the true norm on the hull. Needs scikit-learn, and the
-work folder of the training, for the competitors' data.
+and gradient boosting (both with the same conformal calibration on the same runs), Bayes' rule with
+all measurements (`ideal`), and every norm bound of the optimiser. Needs scikit-learn, and the work
+folder of the training, for the competitors' data.
 
   symbol   meaning                                                       shape
   ratio    estimate / true local norm; NaN where there is none           (T, S, 3)
@@ -51,6 +51,7 @@ from pacsbo_ros.predictor.checkpoint import (
     load_checkpoint,
 )
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories, make_problem
+from pacsbo_ros.predictor.ideal import ideal_ratios
 from pacsbo_ros.predictor.model import features
 from pacsbo_ros.predictor.report_figures import draw
 from pacsbo_ros.predictor.rows import rows
@@ -74,9 +75,9 @@ SHOWN = (3, 6, 12, 20, 30)  # numbers of samples in the tables
 MANY_STARTS = 6  # of the case that has more than the predictor was calibrated for
 SLOW = ('scenario', 'cantelli', 'hoeffding', 'bernstein')  # they draw, or need a matrix
 NORM_BINS = (0.5, 5.0, 15.0, 30.0)
-PREDICTOR, RAW, CLOSED, BOOSTING, ORACLE = (
+PREDICTOR, RAW, CLOSED, BOOSTING, BAYES, IDEAL = (
     'predictor', 'network, uncalibrated', 'closed form, calibrated',
-    'gradient boosting, calibrated', 'oracle, told the norm on the hull')
+    'gradient boosting, calibrated', 'Bayes, all measurements', 'Bayes, told centres and norms')
 
 # Gives ln(estimate/‖μ_A‖) before calibration, of runs at one step on one domain.
 Guess = Callable[[Trajectories, int, int], Array]
@@ -88,48 +89,19 @@ def closed_form(runs: Trajectories, step: int, domain: int) -> Array:
     return -0.5 * np.log(np.maximum(1.0 - unseen, 1e-3))
 
 
-def _boosted(trainer: Trainer, pairs: Callable[[Trajectories], tuple[Array, Array]]) -> Any:
-    """Fit gradient boosting with the network's loss and training runs."""
+def boosting(trainer: Trainer, window: int) -> Guess:
+    """Fit gradient boosting with the network's inputs, loss and training runs."""
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    parts = [pairs(trainer.training_runs(stage)) for stage in (ALGORITHM_1, LOOP)]
+    parts = [rows(trainer.training_runs(stage), window) for stage in (ALGORITHM_1, LOOP)]
     model = HistGradientBoostingRegressor(
         loss='quantile', quantile=trainer.choices.coverage, max_iter=150, random_state=0)
-    return model.fit(np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts]))
-
-
-def boosting(trainer: Trainer, window: int) -> Guess:
-    """Give gradient boosting the network's inputs."""
-    model = _boosted(trainer, partial(rows, window=window))
+    model.fit(np.concatenate([X for X, _ in parts]), np.concatenate([y for _, y in parts]))
 
     def guess(runs: Trajectories, step: int, domain: int) -> Array:
         return np.asarray(model.predict(features(
             runs.mean_norm[:, :step + 1], runs.r[:, :step + 1, domain], domain,
             runs.length_scales, runs.lam, window).astype(np.float32)))
-    return guess
-
-
-def oracle(trainer: Trainer) -> Guess:
-    """Tell an estimator the norm on the hull; it learns what a larger domain adds to that."""
-    def inputs(runs: Trajectories, step: int, domain: int) -> Array:
-        return np.column_stack([
-            np.full(len(runs), domain), runs.count[:, step], 1.0 / runs.r[:, step],
-            runs.share[:, step], runs.length_scales, runs.lam,
-            runs.mean_norm[:, step] / runs.label[:, step, 0]])
-
-    def pairs(runs: Trajectories) -> tuple[Array, Array]:
-        X, y = [], []
-        for step in range(int(runs.steps.max())):
-            alive = runs.take(runs.count[:, step] > 0)
-            for domain in (1, 2):
-                X.append(inputs(alive, step, domain))
-                y.append(np.log(alive.label[:, step, domain] / alive.label[:, step, 0]))
-        return np.concatenate(X), np.concatenate(y)
-    model = _boosted(trainer, pairs)
-
-    def guess(runs: Trajectories, step: int, domain: int) -> Array:
-        known = np.log(runs.label[:, step, 0] / runs.mean_norm[:, step])
-        return known + model.predict(inputs(runs, step, domain)) if domain else known
     return guess
 
 
@@ -180,16 +152,20 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, bounds: dict[str, 
     found[RAW][:, :most] = estimate_ratios(trainer.named(NETWORK), runs)
     found[CLOSED] = calibrated_ratios(closed_form, held_out, runs, coverage)
     found[BOOSTING] = calibrated_ratios(boosting(trainer, eta.window), held_out, runs, coverage)
-    found[ORACLE] = calibrated_ratios(oracle(trainer), held_out, runs, coverage)
+    each: dict[str, tuple[Callable[[Trajectories], Array], int]] = {
+        name: (partial(ideal_ratios, plan=plan, level=coverage, told=name == IDEAL,
+                       numbers=SHOWN), functions) for name in (BAYES, IDEAL)}
+    each |= {rule: (partial(bound_ratios, plan=plan, rule=rule), min(count, functions))
+             for rule, count in bounds.items()}
     with make_executor() as executor:
-        for rule, most_functions in bounds.items():
-            count = min(most_functions, functions)
+        for name, (ratios_of, count) in each.items():
             singles = [runs.take(slice(i, i + 1)) for i in range(count)]
-            results = executor.map(partial(bound_ratios, plan=plan, rule=rule), singles)
             ratios = np.concatenate(list(tqdm(
-                results, total=count, desc=f'n = {n}, {rule}', unit='function')))
-            found[rule] = np.concatenate([ratios, np.full((T - count, S, 3), np.nan)])
-            found[f'max(predictor, {rule})'] = np.maximum(found[rule], found[PREDICTOR])
+                executor.map(ratios_of, singles), total=count, desc=f'n = {n}, {name}',
+                unit='function')))
+            found[name] = np.concatenate([ratios, np.full((T - count, S, 3), np.nan)])
+            if name in bounds:
+                found[f'max(predictor, {name})'] = np.maximum(found[name], found[PREDICTOR])
     return runs, found
 
 
@@ -353,7 +329,7 @@ def _report(options: argparse.Namespace) -> None:
         (options.out / f'n{n}.md').write_text(tables(report))
         (options.out / f'n{n}_elsewhere.md').write_text(
             elsewhere(made, trainer, max(1, options.functions // 4), make_executor))
-        draw(report, options.out / f'n{n}.png', n)
+        draw(report, options.out / f'n{n}.png', n, IDEAL)
         Console().print(tables(report), soft_wrap=True)
 
 

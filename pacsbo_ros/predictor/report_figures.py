@@ -11,8 +11,8 @@ from pacsbo_ros.core.settings import DOMAINS
 COLOURS = ('#0072b2', '#009e73', '#d55e00')  # told apart also by colour-blind readers
 
 
-def draw(report: dict[str, Any], path: Path, n: int) -> None:
-    """Draw coverage and over-estimate by number of samples, and coverage by norm."""
+def draw(report: dict[str, Any], path: Path, n: int, ideal: str) -> None:
+    """Draw coverage and over-estimate by number of samples, beside the ideal's, and by norm."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     figure = Figure(figsize=(10.0, 3.0), layout='constrained')
@@ -22,7 +22,9 @@ def draw(report: dict[str, Any], path: Path, n: int) -> None:
     for d, (name, colour) in enumerate(zip(DOMAINS, COLOURS, strict=True)):
         cells = [row[d] for row in report['every_n']]
         coverage.plot(samples, [c['coverage'] for c in cells], color=colour, label=name)
-        over.plot(samples, [c['over'] for c in cells], color=colour, label=name)
+        over.plot(samples, [c['over'] for c in cells], color=colour)
+        least = {int(N): row[d]['over'] for N, row in report['methods'][ideal].items()}
+        over.plot(list(least), list(least.values()), '--', color=colour, linewidth=1.0)
         by_norm.plot(list(report['by_norm']), [row[d]['coverage'] for row in
                                                report['by_norm'].values()], 'o-', color=colour)
     for axis in (coverage, by_norm):
@@ -34,6 +36,9 @@ def draw(report: dict[str, Any], path: Path, n: int) -> None:
     coverage.set_xlabel('samples N')
     over.set_xlabel('samples N')
     by_norm.set_xlabel('true norm on the box')
+    coverage.legend(frameon=False, loc='lower right')
+    for style, name in (('-', 'predictor'), ('--', ideal.replace(', ', ',\n'))):
+        over.plot([], [], style, color='grey', label=name)
     over.legend(frameon=False)
     figure.suptitle(f'n = {n}, {report["functions"]} fresh functions')
     figure.savefig(path, dpi=90)
