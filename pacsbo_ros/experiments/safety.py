@@ -61,7 +61,7 @@ BASELINES = ('SafeOpt, B = norm/5', 'SafeOpt, B = norm', 'SafeOpt, B = 5 norm',
 METHODS = (*VARIANTS, *BASELINES)
 # What is run outside of the first world: one rival of each kind, not every variant of ours.
 MAIN = (DEFAULT, f'{DEFAULT} {PREDICTOR}', 'mean', 'SafeOpt, B = norm', 'SafeOpt, B = 10',
-        f'SafeOpt, β = {CONSTANT_BETA:g}')
+        f'SafeOpt, β = {CONSTANT_BETA:g}', ORACLE)
 QUICK = {'functions': 12, 'dimensions': [1, 2], 'worlds': [ASSUMED, 'jump'],
          'methods': [DEFAULT, 'mean', *BASELINES]}
 
