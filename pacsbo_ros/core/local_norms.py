@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from pacsbo_ros.core.domains import Hull
-from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.kernels import Array, Kernel
 from pacsbo_ros.core.rkhs import RkhsFunction, whitened_values
 from pacsbo_ros.core.settings import DOMAINS
 
@@ -46,11 +46,23 @@ class LocalNorms:
 
     def _measure(self, hull: Hull) -> list[float]:
         inner, shell = reference_points(hull, self._h, self._rng)
-        U = np.vstack([hull.A, inner, shell])
-        # The sets are nested, so one factor serves both: a prefix belongs to the inner set.
-        squares = np.cumsum(whitened_values(self._h.kernel, U, self._h(U)) ** 2)
-        ends = [len(hull.A) + len(inner) - 1, len(U) - 1]
-        return [*np.minimum(np.sqrt(squares[ends]), self._norm).tolist(), self._norm]
+        parts = (np.vstack([hull.A, inner]), shell)
+        return domain_norms(self._h.kernel, parts, self._h(np.vstack(parts)), self._norm).tolist()
+
+
+def domain_norms(
+    kernel: Kernel, parts: tuple[Array, Array], values: Array, on_box: float | Array,
+) -> Array:
+    """
+    Give the norms on hull, enlarged hull and box, (3,), of the function with these values.
+
+    The parts are points of the hull and of the shell around it. One column of values for each of q
+    functions gives (3, q).
+    """
+    # The sets are nested, so one factor serves both: a prefix belongs to the inner set.
+    squares = np.cumsum(whitened_values(kernel, np.vstack(parts), values) ** 2, axis=0)
+    ends = np.cumsum([len(part) for part in parts]) - 1
+    return np.concatenate([np.minimum(np.sqrt(squares[ends]), on_box), np.asarray(on_box)[None]])
 
 
 def reference_points(

@@ -77,7 +77,7 @@ SLOW = ('scenario', 'cantelli', 'hoeffding', 'bernstein')  # they draw, or need 
 NORM_BINS = (0.5, 5.0, 15.0, 30.0)
 PREDICTOR, RAW, CLOSED, BOOSTING, BAYES, IDEAL = (
     'predictor', 'network, uncalibrated', 'closed form, calibrated',
-    'gradient boosting, calibrated', 'Bayes, all measurements', 'Bayes, told centres and norms')
+    'gradient boosting, calibrated', 'Bayes, all measurements', 'Bayes, informed')
 
 # Gives ln(estimate/‖μ_A‖) before calibration, of runs at one step on one domain.
 Guess = Callable[[Trajectories, int, int], Array]
@@ -153,7 +153,7 @@ def study(made: Checkpoint, trainer: Trainer, functions: int, bounds: dict[str, 
     found[CLOSED] = calibrated_ratios(closed_form, held_out, runs, coverage)
     found[BOOSTING] = calibrated_ratios(boosting(trainer, eta.window), held_out, runs, coverage)
     each: dict[str, tuple[Callable[[Trajectories], Array], int]] = {
-        name: (partial(ideal_ratios, plan=plan, level=coverage, told=name == IDEAL,
+        name: (partial(ideal_ratios, plan=plan, level=coverage, informed=name == IDEAL,
                        numbers=SHOWN), functions) for name in (BAYES, IDEAL)}
     each |= {rule: (partial(bound_ratios, plan=plan, rule=rule), min(count, functions))
              for rule, count in bounds.items()}

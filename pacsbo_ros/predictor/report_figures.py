@@ -23,8 +23,8 @@ def draw(report: dict[str, Any], path: Path, n: int, ideal: str) -> None:
         cells = [row[d] for row in report['every_n']]
         coverage.plot(samples, [c['coverage'] for c in cells], color=colour, label=name)
         over.plot(samples, [c['over'] for c in cells], color=colour)
-        least = {int(N): row[d]['over'] for N, row in report['methods'][ideal].items()}
-        over.plot(list(least), list(least.values()), '--', color=colour, linewidth=1.0)
+        ideal_over = {int(N): row[d]['over'] for N, row in report['methods'][ideal].items()}
+        over.plot(list(ideal_over), list(ideal_over.values()), '--', color=colour, linewidth=1.0)
         by_norm.plot(list(report['by_norm']), [row[d]['coverage'] for row in
                                                report['by_norm'].values()], 'o-', color=colour)
     for axis in (coverage, by_norm):
@@ -37,7 +37,7 @@ def draw(report: dict[str, Any], path: Path, n: int, ideal: str) -> None:
     over.set_xlabel('samples N')
     by_norm.set_xlabel('true norm on the box')
     coverage.legend(frameon=False, loc='lower right')
-    for style, name in (('-', 'predictor'), ('--', ideal.replace(', ', ',\n'))):
+    for style, name in (('-', 'predictor'), ('--', ideal)):
         over.plot([], [], style, color='grey', label=name)
     over.legend(frameon=False)
     figure.suptitle(f'n = {n}, {report["functions"]} fresh functions')
