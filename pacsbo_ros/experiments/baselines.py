@@ -36,7 +36,7 @@ class RandomSearch(SafeOpt):
 
 
 class Oracle(SafeOptimizer):
-    """Know the true norm of the one output on every domain: what no method can beat safely."""
+    """Know the true norm of the one output on every domain, and keep the usual band."""
 
     kind = 'Oracle'
 
