@@ -43,25 +43,23 @@ def ideal_ratios(
     h, kernel, n = problem.h, problem.h.kernel, plan.family.dimension
     rng = np.random.default_rng([plan.seed, int(runs.index[0]), 3])
     C = h.centres if informed else rng.random((CENTRES, n))
-    across_box = kernel(rng.random((LOOK, n)), C)
-    for N in numbers:
-        if not np.any(runs.count[0] == N):
-            continue
+    across_box, gram = kernel(rng.random((LOOK, n)), C), kernel(C, C)
+    for step in np.flatnonzero(np.isin(runs.count[0], numbers)):
+        N = runs.count[0, step]
         hull = Hull(runs.points[0, :N], problem.settings.enlargement)
         a = draw_coefficients(
             kernel, hull.A, runs.values[0, :N], C, plan.family.noise, rng).T
-        on_box = np.sqrt(np.einsum('pq,pq->q', kernel(C, C) @ a, a))
+        on_box = np.sqrt(np.einsum('pq,pq->q', gram @ a, a))
         weight = _starts_are_safe(across_box @ a, kernel(hull.A[:plan.starts], C) @ a)
         if informed:
             weight *= on_box * ((NORMS[0] < on_box) & (on_box < NORMS[1]))
         if not weight.any():  # once in many thousands no draw will do: then all count alike
-            weight = np.ones(DRAWS)
+            weight = np.ones_like(weight)
         inner, shell = reference_points(hull, h, rng)  # where drawn and true norms are evaluated
         parts = (np.vstack([hull.A, inner]), shell)
         U = np.vstack(parts)
         drawn = domain_norms(kernel, parts, kernel(U, C) @ a, on_box)
         true = domain_norms(kernel, parts, h(U), problem.norm)
-        step = int(np.flatnonzero(runs.count[0] == N)[0])
         ratios[0, step] = [weighted_quantile(row, weight, level) for row in drawn] / true
     return ratios
 
