@@ -2,7 +2,8 @@
 #
 #   PYTHON=python3.12     the Python to use, 3.10 to 3.13 (default: python3)
 #   ROS_DISTRO=jazzy      the ROS 2 whose wheels are used where no ROS 2 is sourced (default: kilted)
-#   ARGS="name:=value"    launch arguments of `make run`, options of pytest for `make test`
+#   ARGS="name:=value"    launch arguments of `make run`; options of pytest for `make test`, which
+#                         then runs what they name alone
 #   TRAIN=1               install torch too, which only training needs
 
 PYTHON ?= python3
@@ -11,12 +12,14 @@ ARGS ?=
 ROOT := $(shell cd "$$(dirname "$(strip $(MAKEFILE_LIST))")" && pwd)
 IN := cd "$(ROOT)" && .venv/bin/with-ros
 
-.PHONY: help setup run test bench faults lint clean
+CTL := stop reset arm pause resume approve finish status
+.PHONY: help setup run test bench faults lint clean $(CTL)
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' "$(ROOT)/Makefile" | expand -t 16
-	@sed -n 's/^#   /  /p' "$(ROOT)/Makefile"
+	@printf '  make %s\n\t\tspeak to a running graph\n' '$(CTL)' | expand -t 8
+	@sed -n '1,/^$$/s/^#   /  /p' "$(ROOT)/Makefile"
 
 setup:  ## make .venv a ROS 2 prefix with this package in it
 	@command -v "$(PYTHON)" >/dev/null || { echo "setup: $(PYTHON) not found: install Python 3.10 to 3.13 or set PYTHON="; exit 1; }
@@ -25,8 +28,18 @@ setup:  ## make .venv a ROS 2 prefix with this package in it
 run: setup  ## tune the simulated pendulum, the whole graph
 	@$(IN) python -m pacsbo_ros.nodes.run $(ARGS)
 
+$(CTL):  # speak to a running graph: stop reset arm pause resume approve finish status
+	@$(IN) python -m pacsbo_ros.nodes.ctl $@ $(ARGS)
+
+# What computes runs on all cores; what starts a real graph of processes runs alone, because its
+# watchdogs count milliseconds, and a test of it that failed is tried again and says so.
 test: setup  ## run the tests
+ifeq ($(strip $(ARGS)),)
+	@$(IN) python -m pytest -m 'not graph' -n auto --dist loadgroup
+	@$(IN) python -m pytest -m graph --reruns 2 --reruns-delay 3
+else
 	@$(IN) python -m pytest $(ARGS)
+endif
 
 bench: setup  ## run every benchmark, print a table, write build/bench.json
 	@$(IN) python -m bench $(ARGS)

@@ -1,5 +1,5 @@
 """
-Package the ROS-free library: PACSBO, the pendulum and the experiments.
+Package the ROS-free library: PACSBO, robots, tuning runs.
 
 The ROS package (messages, nodes, launch files) is built by CMakeLists.txt: see README.md.
 """
@@ -23,12 +23,13 @@ setup(
     packages=find_packages(include=['pacsbo_ros', 'pacsbo_ros.*'],
                            exclude=['pacsbo_ros.nodes', 'pacsbo_ros.nodes.*']),
     # Data files stand beside the code that reads them, in folders that are no packages.
-    package_data={'': ['*.csv', '*/*.csv', '*/*.json', '*/*.md']},
+    package_data={'': ['py.typed', '*.csv', '*/*.csv', '*/*.json', '*/*.md']},
     python_requires='>=3.10',
     install_requires=['numpy>=1.26', 'scipy>=1.11', 'pyyaml>=6', 'tqdm', 'rich', 'matplotlib'],
     extras_require={
         'train': ['torch==2.13.0', 'scikit-learn', 'distributed'],
         'dashboard': ['nicegui>=3'],
+        'optuna': ['optuna'],
         'bench': ['torch==2.13.0', 'botorch', 'scikit-learn'],
         'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3', 'selenium'],
     },

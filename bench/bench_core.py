@@ -15,8 +15,7 @@ import tracemalloc
 from typing import Any
 
 import numpy as np
-
-from pacsbo_ros.core import Pacsbo, Settings, random_function
+from pacsbo_ros.core import random_function, SafeOptimizer, Settings
 from pacsbo_ros.core.kernels import Array, Kernel
 
 Line = tuple[str, float, str, str | None]
@@ -68,7 +67,7 @@ def run_once(n: int, N: int, candidates: int, ell: float, changes: dict[str, Any
                         memory_limit=1e10, **changes)
     rng = np.random.default_rng(0)
     functions = [random_function(settings.kernels()[0], 100, rng, norm=2.0) for _ in range(2)]
-    optimizer = Pacsbo(settings)
+    optimizer = SafeOptimizer(settings)
     rows, corners = [], np.empty((0, n))
     for x in rng.uniform(0.2, 0.8, (N + STEPS // 2, n)):
         values = [functions[0](x[None])[0], 1.0 + 0.2 * functions[1](x[None])[0]]
@@ -77,7 +76,7 @@ def run_once(n: int, N: int, candidates: int, ell: float, changes: dict[str, Any
         optimizer.ask()
         ours = time.perf_counter() - start
         # The same matrix in the same state of the caches as the iteration finds it.
-        V = optimizer._posteriors[0].V
+        V = optimizer._run.rule.outputs[0].main.a
         v = np.ones(len(V))
         start = time.perf_counter()
         v @ V

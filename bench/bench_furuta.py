@@ -4,15 +4,21 @@ from collections.abc import Iterator
 from time import perf_counter, process_time
 
 import numpy as np
-
-from pacsbo_ros.furuta.batch import simulate_batch
-from pacsbo_ros.furuta.driver import SimulatedDriver
-from pacsbo_ros.furuta.episode import Episode, EpisodeSettings, Limits, Start, run_episode, tick
-from pacsbo_ros.furuta.gains import PAPER_GAINS, Gains
-from pacsbo_ros.furuta.map import gain_map
-from pacsbo_ros.furuta.plant import Measurement
-from pacsbo_ros.furuta.presets import preset
-from pacsbo_ros.furuta.trials import agreement_of_sets, compare
+from pacsbo_ros.robots.furuta.batch import simulate_batch
+from pacsbo_ros.robots.furuta.driver import SimulatedDriver
+from pacsbo_ros.robots.furuta.episode import (
+    Episode,
+    EpisodeSettings,
+    Limits,
+    run_episode,
+    Start,
+    tick,
+)
+from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
+from pacsbo_ros.robots.furuta.plant import Measurement
+from pacsbo_ros.robots.furuta.presets import preset
+from studies.gain_map import gain_map
+from studies.trials import agreement_of_sets, compare
 
 GAINS = 1000
 

@@ -9,10 +9,10 @@ import signal
 import subprocess
 import time
 
-from pacsbo_ros.furuta.driver import SimulatedDriver
-from pacsbo_ros.furuta.episode import Episode, tick
-from pacsbo_ros.furuta.gains import Gains
-from pacsbo_ros.furuta.outcome import Outcome
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.robots.furuta.driver import SimulatedDriver
+from pacsbo_ros.robots.furuta.episode import Episode, tick
+from pacsbo_ros.robots.furuta.gains import Gains
 
 SECONDS = 20.0
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 import time
 
 import numpy as np
-
 from pacsbo_ros.core import Settings
 from pacsbo_ros.executors import executor_factory
 from pacsbo_ros.predictor import load_predictor
 from pacsbo_ros.predictor.data import Family, Plan
 from pacsbo_ros.predictor.train import RECIPES
-from pacsbo_ros.predictor.workers import Task, collect, work
+from pacsbo_ros.predictor.workers import collect, Task, work
 
 RELEASED = 0.4  # s, what a function of Algorithm 1 costs in the released code on one core
 FUNCTIONS = 1000

@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+import contextlib
+from functools import partial
 from pathlib import Path
 import shlex
 import sys
 import tempfile
 import time
 
-from faults import campaign, report
+from faults import campaign, launched, parameters, report
 from faults.cases import GROUPS
 from faults.graph import own_domain
 from faults.others import OTHERS
 from faults.rig import Rig
+
+
+def failed(name: str, error: BaseException) -> campaign.Row:
+    """Return the line of a fault that the campaign itself could not survive."""
+    row = campaign.Row(name, 'the campaign failed', repeats=1)
+    row.complain(f'{type(error).__name__}: {error}')
+    return row
+
+
+def close(rig: Rig | None) -> None:
+    """End a rig, whatever state it is in."""
+    if rig is not None:
+        with contextlib.suppress(Exception):
+            rig.close()
 
 
 def main() -> int:
@@ -38,15 +55,29 @@ def main() -> int:
             chosen = [f for f in faults() if arguments.only in f'{group} {f.name}']
             if not chosen:
                 continue
-            rig = Rig(Path(scratch) / group, **options)
-            try:
-                for fault in chosen:
+            rig = None
+            for fault in chosen:
+                try:
+                    rig = rig or Rig(Path(scratch) / f'{group}{len(rows)}', **options)
                     add(campaign.run(rig, fault, repeats))
-            finally:
-                rig.close()
-        for name, (other, share) in OTHERS.items():
+                except (Exception, SystemExit) as error:  # the table has to come, whatever happens
+                    add(failed(fault.name, error))
+                    close(rig)
+                    rig = None
+            close(rig)
+        others: list[tuple[str, Callable[[], campaign.Row]]] = [
+            (name, partial(other, max(1, round(share * repeats)), Path(scratch)))
+            for name, (other, share) in OTHERS.items()]
+        others += [(what.name, partial(parameters.run, what, max(1, round(
+            parameters.SHARE * repeats)), Path(scratch))) for what in parameters.BREAKS]
+        others += [(name, partial(launched.run, name, max(1, round(
+            parameters.SHARE * repeats / 2)), Path(scratch))) for name in launched.BREAKS]
+        for name, inject in others:
             if arguments.only in name:
-                add(other(max(1, round(share * repeats)), Path(scratch)))
+                try:
+                    add(inject())
+                except (Exception, SystemExit) as error:
+                    add(failed(name, error))
     command = shlex.join(['python', '-m', 'faults', *sys.argv[1:]])
     print(report.write(rows, arguments.out, time.monotonic() - start, command))
     return int(not all(row.good for row in rows))

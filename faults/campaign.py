@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 import time
 
-from faults.cases import LIMIT, Effect, Fault, Where
+from faults.cases import Effect, Fault, LIMIT, Where
 from faults.graph import wait_for
 from faults.ledger import complaints, moved_while_stopped
 from faults.rig import Rig, RunEnded
-from pacsbo_ros.furuta.outcome import Outcome
+from pacsbo_ros.robots.contract import Outcome
 
 SETTLE = 0.3  # s without voltage after a fault was told
 MOST_STALLS = 20  # repeats of a fault that may be lost to the machine
@@ -100,6 +100,8 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
         row.times += [elapsed] if fault.limit is not None else []
     elif fault.effect is Effect.GOES_ON and not results[0].is_datum:
         row.disturbed.append(results[0].reason)
+    if fault.never_told and results and results[0].is_datum:
+        row.complain(f'told as data: {results[0].reason}')
     for name in fault.ends:
         wait_for(lambda n=name: not rig.processes[n].alive, f'the end of {name}', 10.0)
         code = rig.processes[name].popen.returncode
@@ -129,8 +131,8 @@ def _time_to_zero(rig: Rig, fault: Fault, begun: float, end: float, row: Row) ->
         changes = [(then, volts) for then, volts in rig.motor() if then <= end]
     else:
         client = rig.client
-        changes = [(then, m.data) for then, m in zip(
-            client.times['plant/voltage'], client.messages['plant/voltage'], strict=False)
+        changes = [(then, m.values[0]) for then, m in zip(
+            client.times['plant/command'], client.messages['plant/command'], strict=False)
             if then <= end]
     nonzero = [i for i, (_, volts) in enumerate(changes) if volts]
     last = nonzero[-1] + 1 if nonzero else 0

@@ -10,9 +10,10 @@ import resource
 import signal
 
 from faults.graph import wait_for
-from faults.rig import PHASES, Member, Rig
+from faults.rig import Member, PHASES, Rig
 
 LIMIT = 0.1  # s from the fault to zero volts
+HOLD = 4.0  # s, at least three more than every timeout of the graph
 EPISODE = tuple(PHASES)
 ANY = ('any',)
 
@@ -45,6 +46,7 @@ class Fault:
     where: Where = Where.MOTOR
     hold: float = 0.3  # s for which the graph is left alone
     words: str = ''  # that have to be in the reason of the episode, where there is one
+    never_told: bool = False  # no episode that it touched may be a datum
     ends: tuple[str, ...] = field(default=())  # processes that have to end by themselves, code 0
 
 
@@ -92,10 +94,11 @@ def data() -> Iterator[Fault]:
     for word, number in (('SIGKILL', signal.SIGKILL), ('SIGSTOP', signal.SIGSTOP),
                          ('hung callback', signal.SIGUSR1)):
         yield Fault(f'state source: {word}', signals('sensor', number))
-    harmless = ('lose every second', 'duplicate', 'clock steps ahead')
-    modes = {'sensor': ('lose all', 'delay', 'stale', 'NaN', 'infinite', 'a joint missing',
-                        'clock steps back', 'reorder', *harmless),
-             'verdict': ('lose all', 'delay', 'stale', 'clock steps back', 'reorder', *harmless)}
+    harmless = ('lose every second', 'duplicate')
+    modes = {'sensor': ('lose all', 'delay', 'slow', 'stale', 'NaN', 'infinite',
+                        'a joint missing', 'clock steps back', 'reorder', *harmless),
+             'verdict': ('lose all', 'delay', 'slow', 'stale', 'clock steps back',
+                         'clock steps ahead', 'reorder', *harmless)}
     titles = {'sensor': 'joint states', 'verdict': 'verdicts'}
     for relay, words in modes.items():
         for mode in words:
@@ -103,7 +106,35 @@ def data() -> Iterator[Fault]:
                       Effect.EITHER if mode == 'reorder' else Effect.ZERO)
             yield Fault(f'{titles[relay]}: {mode}', says(relay, mode), effect,
                         LIMIT if effect is Effect.ZERO else None, ('middle',),
-                        says(relay, 'pass'), hold=0.0 if effect is Effect.GOES_ON else 0.7)
+                        says(relay, 'pass'), hold=0.0 if effect is Effect.GOES_ON else HOLD)
+
+
+def lies() -> Iterator[Fault]:
+    """Let the sensor lie with fresh stamps: nothing of it may be told."""
+    for mode in ('frozen', 'flipped arm', 'flipped pendulum'):
+        yield Fault(f'joint states: {mode}', says('sensor', mode), limit=None,
+                    phases=('middle',), heal=says('sensor', 'pass'), hold=1.0,
+                    words='sensors cannot be right', never_told=True)
+
+
+def last_element() -> Iterator[Fault]:
+    """Spoil commands and the dead man's handle; needs their relays."""
+    for relay, title in (('command', 'commands'), ('hand', "operator's handle")):
+        for mode in ('lose all', 'delay', 'slow', 'stale'):
+            yield Fault(f'{title}: {mode}', says(relay, mode), phases=('middle',),
+                        heal=says(relay, 'pass'), hold=HOLD)
+        yield Fault(f'{title}: lose every second', says(relay, 'lose every second'),
+                    Effect.GOES_ON, None, ('middle',), says(relay, 'pass'), hold=0.0)
+
+
+def journals() -> Iterator[Fault]:
+    """Replace or delete the journal of a run that goes on."""
+    def replaced(rig: Rig) -> None:
+        journal = rig.run / 'episodes.jsonl'
+        copy = journal.with_name('copy')
+        copy.write_bytes(journal.read_bytes())
+        copy.replace(journal)
+    yield Fault('journal replaced', replaced, Effect.EITHER, None, ANY, words='another file')
 
 
 def doubles() -> Iterator[Fault]:
@@ -122,7 +153,7 @@ def doubles() -> Iterator[Fault]:
 
     for name, parameters, words in (
             ('monitor', {'auto_arm': True}, 'two safety monitors'),
-            ('controller', {}, 'two controllers'), ('optimizer', {}, 'two optimisers')):
+            ('controller', {}, 'two nodes send heartbeats'), ('optimizer', {}, 'two optimisers')):
         yield Fault(f'second {name.replace("izer", "iser")}', second(name, **parameters),
                     limit=None, phases=ANY, heal=end_second, hold=8.0, words=words)
 
@@ -147,6 +178,9 @@ def views() -> Iterator[Fault]:
 GROUPS: dict[str, tuple[Callable[[], Iterator[Fault]], dict]] = {
     'processes': (processes, {}),
     'data': (data, {'relays': ('sensor', 'verdict'), 'operator': False}),
+    'lies': (lies, {'relays': ('sensor',), 'operator': False}),
+    'last element': (last_element, {'relays': ('command', 'hand')}),
+    'journal': (journals, {'operator': False}),
     'doubles': (doubles, {'operator': False}),
     'disk': (disk, {'operator': False}),
     'views': (views, {'views': True, 'operator': False}),

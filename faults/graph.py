@@ -15,34 +15,35 @@ import threading
 import time
 from typing import Any
 
-from ament_index_python.packages import get_package_prefix
+from ament_index_python.packages import get_package_prefix, get_package_share_directory
 from domain_coordinator import domain_id
+from pacsbo_ros.action import RunEpisode
+from pacsbo_ros.msg import (
+    Candidate,
+    Command,
+    ControllerState,
+    EpisodeResult,
+    GainMap,
+    OptimizerState,
+    Robot,
+    SafetyStatus,
+)
+from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, RECORDS, STATES
 import rclpy
 from rclpy.action import ActionClient
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
-
-from pacsbo_ros.action import RunEpisode
-from pacsbo_ros.msg import (
-    Candidate,
-    ControllerState,
-    EpisodeResult,
-    GainMap,
-    OptimizerState,
-    SafetyStatus,
-)
-from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, RECORDS, STATES
 
 TOPICS = {
     'candidate': (Candidate, LATCHED), 'optimizer_state': (OptimizerState, LATCHED),
     'gain_map': (GainMap, LATCHED), 'told_result': (EpisodeResult, RECORDS),
     'episode_result': (EpisodeResult, RECORDS), 'safety_status': (SafetyStatus, HEARTBEAT),
     'safety_event': (SafetyStatus, EVENTS), 'controller_state': (ControllerState, HEARTBEAT),
-    'joint_states': (JointState, STATES), 'plant/voltage': (Float64, HEARTBEAT),
+    'robot': (Robot, LATCHED), 'joint_states': (JointState, STATES),
+    'plant/command': (Command, HEARTBEAT),
 }
 PATIENCE = 30.0  # s; only a broken graph needs that long
 RETRY = 2.0  # s until a service call that was not answered is repeated
@@ -168,7 +169,8 @@ class Process:
                  remap: dict[str, str] | None = None, program: Sequence[str] = ()) -> None:
         """Start the installed executable of that name, or another program."""
         installed = Path(get_package_prefix('pacsbo_ros')) / 'lib' / 'pacsbo_ros' / name
-        words = [*(program or [str(installed)]), '--ros-args']
+        config = Path(get_package_share_directory('pacsbo_ros')) / 'config' / 'furuta.yaml'
+        words = [*(program or [str(installed)]), '--ros-args', '--params-file', str(config)]
         for key, value in parameters.items():
             words += ['-p', f'{key}:={json.dumps(value)}']
         for old, new in (remap or {}).items():

@@ -15,7 +15,7 @@ def steady_offset() -> float:
 
 
 def _key(message) -> tuple:
-    return (message.iteration, tuple(message.gains), message.reward, message.max_alpha)
+    return (message.iteration, message.reward, tuple(message.margins), tuple(message.peaks))
 
 
 def complaints(rig: Rig) -> list[str]:
@@ -34,8 +34,9 @@ def complaints(rig: Rig) -> list[str]:
     numbers = [line['trial']['iteration'] for line in lines]
     if numbers != list(range(1, len(lines) + 1)):
         found.append(f'iterations are {numbers}')
-    journal = [(line['trial']['iteration'], tuple(line['trial']['gains']),
-                line['measured']['reward'], line['measured']['max_alpha']) for line in lines]
+    journal = [(line['trial']['iteration'], line['measured']['reward'],
+                tuple(line['measured']['margins']), tuple(line['measured']['peaks']))
+               for line in lines]
     # A controller that was killed soon after its start may have been found too late to hear its
     # results; then what it told the optimiser counts, if the motor moved at that time.
     seen = [m for topic in ('episode_result', 'told_result') for m in client.messages[topic]
@@ -44,7 +45,7 @@ def complaints(rig: Rig) -> list[str]:
     motor = rig.motor()
     for entry in journal:
         if entry not in data:
-            found.append(f'episode {entry[0]} is in the journal with reward {entry[2]}, but '
+            found.append(f'episode {entry[0]} is in the journal with reward {entry[1]}, but '
                          'nobody reported it')
             continue
         then, result = data[entry]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -12,15 +13,16 @@ import subprocess
 import sys
 import time
 
-import numpy as np
-
 from faults.campaign import Row
+from faults.graph import wait_for
 from faults.ledger import complaints
 from faults.rig import Rig
-from pacsbo_ros.furuta.driver import SimulatedDriver
-from pacsbo_ros.furuta.episode import Episode, tick
-from pacsbo_ros.furuta.gains import Gains
-from pacsbo_ros.furuta.plant import SAMPLE_PERIOD
+import numpy as np
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.robots.furuta.driver import SimulatedDriver
+from pacsbo_ros.robots.furuta.episode import Episode, tick
+from pacsbo_ros.robots.furuta.gains import Gains
+from pacsbo_ros.robots.furuta.plant import SAMPLE_PERIOD
 
 
 def limit_in_the_loop(repeats: int, _: Path) -> Row:
@@ -38,7 +40,7 @@ def limit_in_the_loop(repeats: int, _: Path) -> Row:
             tick(driver, episode)
         row.times.append(late * SAMPLE_PERIOD)
         row.outcomes[episode.result().outcome.name] += 1
-        if not episode.result().outcome.is_trip or late > 1:
+        if episode.result().outcome is not Outcome.TRIPPED or late > 1:
             row.complain(f'{episode.result().reason}, zero volts after {late} samples')
         row.recovered += 1
     return row
@@ -69,6 +71,18 @@ def order_of_start(repeats: int, folder: Path) -> Row:
     return row
 
 
+def _is_free(journal: Path) -> bool:
+    """Tell whether nobody writes to a journal any more."""
+    if not journal.exists():
+        return True
+    with journal.open('rb') as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+    return True
+
+
 def ctrl_c(number: int) -> Callable[[int, Path], Row]:
     """Return what sends a signal to the whole bring-up at any time, and resumes the run."""
     def end(repeats: int, folder: Path) -> Row:
@@ -88,7 +102,9 @@ def ctrl_c(number: int) -> Callable[[int, Path], Row]:
             process.send_signal(number)
             output, _ = process.communicate(timeout=120)
             # Python itself shows where an import was interrupted; anything else is our fault.
-            if process.returncode != 130 or ('Traceback' in output and 'importlib' not in output):
+            code = -number if number == signal.SIGKILL else 130
+            wait_for(lambda: _is_free(run / 'episodes.jsonl'), 'the end of the optimiser', 60.0)
+            if process.returncode != code or ('Traceback' in output and 'importlib' not in output):
                 row.complain(f'code {process.returncode}: {output[-500:]}')
             if (run / 'episodes.jsonl').exists():
                 lines = (run / 'episodes.jsonl').read_text().splitlines()[1:]
@@ -107,4 +123,6 @@ OTHERS: dict[str, tuple[Callable[[int, Path], Row], float]] = {
     'order of start': (order_of_start, 0.5),
     'bring-up SIGINT': (ctrl_c(signal.SIGINT), 0.5),
     'bring-up SIGTERM': (ctrl_c(signal.SIGTERM), 0.5),
+    'bring-up SIGHUP': (ctrl_c(signal.SIGHUP), 0.5),
+    'bring-up SIGKILL': (ctrl_c(signal.SIGKILL), 0.5),
 }

@@ -1,6 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-Stand between two nodes and spoil what they say: joint states, or the monitor's verdicts.
+Stand between two nodes and spoil what they say: joint states, verdicts, commands, heartbeats.
 
 Passes `relay/in` on to `relay/out`. A line on the standard input names what happens from now on,
 one of MODES; a line on the standard output says when the first message was treated so.
@@ -15,13 +15,13 @@ import threading
 import time
 from typing import Any
 
+from pacsbo_ros.msg import Command, Heartbeat, SafetyStatus
+from pacsbo_ros.nodes.spinning import HEARTBEAT, raise_priority, spin, STATES, steady_timer
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from pacsbo_ros.msg import SafetyStatus
-from pacsbo_ros.nodes.spinning import HEARTBEAT, STATES, raise_priority, spin, steady_timer
-
 DELAY = 0.3  # s
+SLOW = 3.0  # s, longer than every timeout of the graph
 STEP = 3600  # s by which the sender's clock jumps
 
 
@@ -33,7 +33,8 @@ class Relay(Node):
     def __init__(self) -> None:
         """Begin as an honest relay."""
         super().__init__('relay')
-        kind, qos = {'joints': (JointState, STATES), 'verdict': (SafetyStatus, HEARTBEAT)}[
+        kind, qos = {'joints': (JointState, STATES), 'verdict': (SafetyStatus, HEARTBEAT),
+                     'command': (Command, HEARTBEAT), 'hand': (Heartbeat, HEARTBEAT)}[
             self.declare_parameter('kind', 'joints').value]
         self.mode = self.begun = 'pass'
         self.last: Any = None  # newest message that was passed on well
@@ -63,10 +64,15 @@ class Relay(Node):
         while self.waiting and self.waiting[0][0] <= time.monotonic():
             self.out.publish(self.waiting.pop(0)[1])
 
-    def delay(self, message: Any) -> list[Any]:
+    def delay(self, message: Any, seconds: float = DELAY) -> list[Any]:
         """Hold a message back for a while."""
-        self.waiting.append((time.monotonic() + DELAY, message))
+        self.waiting.append((time.monotonic() + seconds, message))
         return []
+
+    def frozen(self, message: JointState) -> list[JointState]:
+        """Repeat what was measured, with a fresh stamp."""
+        return [JointState(header=message.header, name=self.last.name,
+                           position=self.last.position, velocity=self.last.velocity)]
 
     def reorder(self, message: Any) -> list[Any]:
         """Let every second message overtake the one before it."""
@@ -80,6 +86,15 @@ def numbers(value: float) -> Callable[[Relay, JointState], list[JointState]]:
     """Replace what was measured."""
     def spoil(_: Relay, message: JointState) -> list[JointState]:
         message.position = [value, value]
+        return [message]
+    return spoil
+
+
+def flipped(joint: int) -> Callable[[Relay, JointState], list[JointState]]:
+    """Turn the sign of one joint, as a wrongly wired encoder does."""
+    def spoil(_: Relay, message: JointState) -> list[JointState]:
+        for numbers in (message.position, message.velocity):
+            numbers[joint] = -numbers[joint]
         return [message]
     return spoil
 
@@ -105,6 +120,10 @@ MODES: dict[str, Callable[[Relay, Any], list[Any]]] = {
     'lose all': lambda relay, message: [],
     'lose every second': lambda relay, message: [message] if relay.odd else [],
     'delay': Relay.delay,
+    'slow': lambda relay, message: relay.delay(message, SLOW),
+    'frozen': Relay.frozen,
+    'flipped arm': flipped(0),
+    'flipped pendulum': flipped(1),
     'duplicate': lambda relay, message: [message, message],
     'reorder': Relay.reorder,
     'stale': lambda relay, message: [relay.last],

@@ -30,12 +30,14 @@ MEMORY = '/dev/shm' if Path('/dev/shm').is_dir() else None
 DURATION = 0.6  # s of an episode
 LONG_RUN = 60  # episodes; proposals and replays of longer runs take time
 TOPICS = ('candidate', 'optimizer_state', 'told_result', 'episode_result', 'safety_status',
-          'safety_event', 'controller_state', 'plant/voltage')
+          'safety_event', 'controller_state', 'plant/command')
 PHASES = {'start': 0.0, 'middle': DURATION / 2, 'last tick': DURATION - 0.005}
 # Relays, where they are wanted: topic, the other name of its sender's end, kind of messages.
 RELAYS = {'sensor': ('plant/joint_states', 'sensor/raw', 'joints'),
-          'verdict': ('safety_status', 'verdict/raw', 'verdict')}
-SENDERS = {'sensor': 'plant', 'verdict': 'monitor'}
+          'verdict': ('safety_status', 'verdict/raw', 'verdict'),
+          'command': ('plant/command', 'command/raw', 'command'),
+          'hand': ('operator_heartbeat', 'hand/raw', 'hand')}
+SENDERS = {'sensor': 'plant', 'verdict': 'monitor', 'command': 'controller', 'hand': 'operator'}
 
 
 @dataclass(frozen=True)
@@ -188,12 +190,19 @@ class Rig:
         if times and now - times[-1] < 0.2:
             if status.state == SafetyStatus.STOPPED and not status.cause_persists:
                 client.call('reset', 10.0)
-            elif status.state == SafetyStatus.DISARMED:
+            elif status.state == SafetyStatus.DISARMED or self._wants_person():
                 self.answer = client.call('arm', 10.0).message
         state = client.last('optimizer_state')
+        if state is not None and state.state == OptimizerState.PAUSED:
+            client.call('resume', 10.0)
         if not self.processes['optimizer'].alive and state is not None and state.state in (
                 OptimizerState.FINISHED, OptimizerState.FAILED):
             raise RunEnded(state.reason)
+
+    def _wants_person(self) -> bool:
+        """Tell whether the controller has stopped by itself and waits for a person."""
+        controller = self.client.last('controller_state')
+        return controller is not None and 'call arm again' in controller.note
 
     # The motor.
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import tempfile
 import time
 
-import numpy as np
-
 from faults.graph import Graph, own_domain, wait_for
-from pacsbo_ros.core import Pacsbo, Settings
+import numpy as np
+from pacsbo_ros.core import SafeOptimizer, Settings
 
 NODES = {'safety_monitor': {'auto_arm': True, 'state_timeout': 1.0, 'heartbeat_timeout': 1.0},
          'furuta_controller': {'speed': 0.0, 'verdict_timeout': 1.0, 'episode_duration': 1.0,
@@ -31,9 +30,9 @@ def use(pid: int) -> tuple[float, int, int]:
 
 def model_growth(points: np.ndarray, first: int) -> float:
     """Return by how much [MB] a model grows with its data, which is no leak."""
-    model = Pacsbo(Settings(dimension=2, constraints=2))
+    model = SafeOptimizer(Settings(dimension=2, constraints=4))
     for number, point in enumerate(points):
-        model.tell(point, (0.5, 0.5, 0.5))
+        model.tell(point, (0.5,) * 5)
         if number == first:
             before = use(os.getpid())[0]
     return use(os.getpid())[0] - before

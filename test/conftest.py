@@ -1,6 +1,7 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """What all tests share: patience on busy machines, and a real browser for pages."""
 import contextlib
+from pathlib import Path
 import shutil
 
 from hypothesis import settings
@@ -8,6 +9,17 @@ import pytest
 
 settings.register_profile('busy', deadline=None)  # a held-up process is not a failure
 settings.load_profile('busy')
+
+
+HERE = Path(__file__).parent
+GRAPHS = ('nodes', 'faults', 'examples')  # folders whose tests start real processes
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what needs the machine for itself."""
+    for item in items:
+        if item.path.relative_to(HERE).parts[0] in GRAPHS or 'browser' in item.fixturenames:
+            item.add_marker(pytest.mark.graph)
 
 
 class Browser:

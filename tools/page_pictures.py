@@ -2,9 +2,11 @@
 """
 Take the pictures of the live page and of the report for docs/images, from one run of 2 minutes.
 
-    .venv/bin/with-ros python tools/page_pictures.py [FOLDER]
+    .venv/bin/with-ros python -m tools.page_pictures [FOLDER]
+    .venv/bin/with-ros python -m tools.page_pictures --made-up [FOLDER]
 
-Needs Chromium and its driver. The page is opened before the run, so that nothing is missed.
+The second form shows made-up runs instead: 1, 2, 3, 4 and 6 values, two robots. Needs Chromium and
+its driver. The page is opened before the run, so that nothing is missed.
 """
 from __future__ import annotations
 
@@ -18,13 +20,18 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from urllib.request import urlopen
 
+from pacsbo_ros.tuning.report import write_report
 from selenium import webdriver
+from tools.made_up import MadeUp
 
 IMAGES = Path(__file__).resolve().parent.parent / 'docs' / 'images'
 EPISODES = 30
+MADE_UP = ((1, 'joint_pid'), (2, 'furuta'), (2, 'joint_pid'), (3, 'joint_pid'), (4, 'joint_pid'),
+           (4, 'furuta'), (6, 'joint_pid'))
 PATIENCE = 300.0  # s for any one step, on a busy machine
 DESKTOP, PHONE = (1440, 900, 1.0), (390, 844, 1.5)  # width, height, pixels per unit of length
 
@@ -79,7 +86,7 @@ class Camera:
     def take(self, name: str, size: tuple[int, int, float] = DESKTOP) -> None:
         """Save what is shown."""
         self._resize(size)
-        time.sleep(1.0)  # the charts follow the window
+        time.sleep(3.0)  # the charts follow the window
         picture = self.driver.execute_cdp_cmd('Page.captureScreenshot', {'format': 'png'})
         (self._images / f'{name}.png').write_bytes(base64.b64decode(picture['data']))
         self._resize(DESKTOP)
@@ -111,15 +118,74 @@ def photograph(camera: Camera, url: str, start_run: Callable[[], None], report: 
     camera.take('report', (1100, 1330, 1.0))
 
 
-def main() -> int:
-    """Start page and run in a domain of their own, take the pictures, end both."""
-    images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
-    images.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    os.environ.setdefault('ROS_DOMAIN_ID', '94')
+def show_made_up(count: int, robot: str, port: int) -> None:
+    """Serve the page of a made-up run; never returns."""
+    from pacsbo_ros.view.live import Live
+    from pacsbo_ros.view.page import serve
+    made, live, start = MadeUp(count, robot), Live(), time.monotonic()
+    told = made.episodes - 1
+    for number in range(told - 5, told + 1):
+        live.say(f'episode {number} completed: reward {made.rewards[number - 1]:.5f}', 'good')
+
+    def feed() -> None:
+        made.tell(live, told)
+        while True:
+            live.see_safety(made.safety(time.monotonic() - start))
+            time.sleep(0.1)
+
+    threading.Thread(target=feed, daemon=True).start()
+    serve(live, print, print, '127.0.0.1', port, '', 5.0, 60.0)
+
+
+def photograph_made_up(images: Path) -> None:
+    """Take page and report of every made-up run."""
+    camera = Camera(images)
+    try:
+        for count, robot in MADE_UP:
+            port, name = free_port(), f'{count}-{robot}'
+            page = subprocess.Popen([sys.executable, '-m', 'tools.page_pictures', '--serve',
+                                     str(count), robot, str(port)])
+            try:
+                url = f'http://127.0.0.1:{port}/'
+                wait_for(lambda u=url: urlopen(u, timeout=10).status == 200, 'the page')
+                camera.driver.get(url)
+                camera.wait_for_text('run made-up')
+                camera.take(f'page-{name}', (1440, 1290, 1.0))
+                camera.take(f'phone-{name}', PHONE)
+            finally:
+                page.terminate()
+                page.wait(60)
+            with tempfile.TemporaryDirectory() as folder:
+                report = write_report(MadeUp(count, robot).write(Path(folder) / name))
+                camera.driver.get(report.as_uri())
+                height = camera.driver.execute_script('return document.body.scrollHeight')
+                camera.take(f'report-{name}', (1100, int(height), 1.0))
+    finally:
+        camera.driver.quit()
+
+
+def free_port() -> int:
+    """Return a port that nobody uses."""
     with socket.socket() as probe:
         probe.bind(('127.0.0.1', 0))
-        port = probe.getsockname()[1]
+        return int(probe.getsockname()[1])
+
+
+def main() -> int:
+    """Start page and run in a domain of their own, take the pictures, end both."""
+    words = sys.argv[1:]
+    if words[:1] == ['--serve']:
+        show_made_up(int(words[1]), words[2], int(words[3]))
+    made_up = words[:1] == ['--made-up']
+    words = words[made_up:]
+    images = Path(words[0]) if words else IMAGES
+    images.mkdir(parents=True, exist_ok=True)
+    if made_up:
+        photograph_made_up(images)
+        return 0
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    os.environ.setdefault('ROS_DOMAIN_ID', '94')
+    port = free_port()
     processes = []
 
     def start(*words: str) -> None:

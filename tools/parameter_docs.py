@@ -1,42 +1,46 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """Write docs/parameters.md from the tables that the nodes declare."""
-import importlib
 from pathlib import Path
 
-from pacsbo_ros.nodes import bringup
+from pacsbo_ros.nodes import bringup, parameter_files
 from pacsbo_ros.nodes.parameters import markdown
 
 PAGE = Path(__file__).resolve().parent.parent / 'docs' / 'parameters.md'
-TABLES = {
-    'furuta_controller': 'pacsbo_ros.nodes.furuta_controller',
-    'safety_monitor': 'pacsbo_ros.nodes.safety_monitor',
-    'pacsbo_optimizer': 'pacsbo_ros.nodes.tuning_parameters',
-    'simulated_plant': 'pacsbo_ros.nodes.simulated_plant',
-    'progress_markers': 'pacsbo_ros.nodes.progress_markers',
-    'dashboard': 'pacsbo_ros.nodes.dashboard',
-}
 HEAD = '''# Launch arguments and parameters
 
 Made by `.venv/bin/with-ros python tools/parameter_docs.py` from the tables in the code.
 
 Parameters come from `config/furuta.yaml` (or your `params_file:=`), launch arguments win over it.
-A value outside its range, of the wrong type or with an unknown name of a choice ends the start of
-its node with one line that says what is allowed. Only parameters marked (live) can be changed
-while the node runs; `ros2 param describe` shows the same text.
-
-## Launch arguments
+A section or name that no node has, a value outside its range or of the wrong type: `make run` and
+the launch files refuse it before any node starts, with one line that says what is allowed or names
+the nearest right word. Only parameters marked (live) can be changed while the node runs;
+`ros2 param describe` shows the same text.
 '''
+
+
+def _arguments(title: str, table) -> str:
+    rows = [f'## {title}\n', '| argument | default | choices | meaning |', '|---|---|---|---|']
+    rows += [f'| `{a.name}` | {f"`{a.default}`" if a.default else ""} | {" / ".join(a.choices)} '
+             f'| {a.description} |' for a in table]
+    return '\n'.join(rows)
+
+
+def _node(node: str) -> str:
+    table, groups = parameter_files.tables(node)
+    parts = [f'## {node}', markdown(table)]
+    parts += [f'For every name that you choose, `{group.name}.<name>.` with\n\n'
+              + markdown(group.parameters) for group in groups]
+    return '\n\n'.join(parts)
 
 
 def page() -> str:
     """Return the whole page."""
-    rows = ['| argument | default | choices | meaning |', '|---|---|---|---|']
-    rows += [f'| `{a.name}` | {f"`{a.default}`" if a.default else ""} | {" / ".join(a.choices)} '
-             f'| {a.description} |' for a in bringup.ARGUMENTS]
-    parts = [HEAD + '\n'.join(rows)]
-    parts += [f'## {node}\n\n{markdown(importlib.import_module(module).PARAMETERS)}'
-              for node, module in TABLES.items()]
-    return '\n\n'.join(parts) + '\n'
+    own = [a for a in bringup.TUNE_ARGUMENTS if a not in bringup.COMMON]
+    return '\n\n'.join([
+        HEAD.rstrip(), _arguments('Arguments of furuta.launch.py', bringup.ARGUMENTS),
+        _arguments('Arguments of tune.launch.py', own)
+        + '\n\nand those above but for plant and speed.',
+        *map(_node, parameter_files.TABLES)]) + '\n'
 
 
 if __name__ == '__main__':

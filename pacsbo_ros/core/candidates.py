@@ -3,7 +3,7 @@
 The finite set of points on which the optimiser looks.
 
   symbol   meaning                                             shape
-  X        candidates: [fixed | refined | starts]              (G, n)
+  X        candidates: [fixed | refined | near | starts]      (G, n)
   order    a fixed shuffle of the candidates, for sub-sampling (G,)
 
 A regular grid for n <= 3. Above, low-discrepancy points, and a quarter of the set is drawn
@@ -16,13 +16,13 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
-
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import Settings
 
 DEFAULT_COUNT = {1: 1000, 2: 10_000, 3: 27_000}
 DEFAULT_ABOVE = 20_000
 REFINED_SHARE = 0.25
+NEAR = (0.01, 0.03, 0.1, 0.2)  # length scales from a start
 PER_POINT = 16  # numbers kept per candidate besides the rows of V
 
 
@@ -40,7 +40,9 @@ def candidate_count(settings: Settings) -> int:
     n = settings.dimension
     count = settings.candidates or DEFAULT_COUNT.get(n, DEFAULT_ABOVE)
     groups = len(set(settings.kernels()))
-    per_candidate = 8 * (settings.max_samples * groups + PER_POINT + n)
+    matrices = groups if settings.rule != 'student' else len(settings.length_scale_factors) * (
+        groups + settings.outputs)
+    per_candidate = 8 * (settings.max_samples * matrices + PER_POINT + n)
     allowed = int(settings.memory_limit / per_candidate)
     if allowed < 2 ** n:
         raise ValueError(
@@ -63,9 +65,20 @@ def make_candidates(settings: Settings, starts: Array, seed: int) -> CandidateSe
             max(2, math.ceil(math.log2(count))))[:count]
         split = count - int(REFINED_SHARE * count)
         fixed, refined = points[:split], points[split:]
-    X = np.vstack([fixed, refined, starts])
+    near = np.empty((0, n))
+    if settings.acquisition == 'goal':  # it walks in small steps; SafeOpt takes the grid as it is
+        near = around(starts, settings.kernels()[0].length_scales)
+    X = np.vstack([fixed, refined, near, starts])
     order = np.random.default_rng([seed, 2]).permutation(len(X))
     return CandidateSet(X, slice(len(fixed), len(fixed) + len(refined)), order)
+
+
+def around(starts: Array, length_scales: tuple[float, ...]) -> Array:
+    """Give points close to the starts along the axes: a grid may be too coarse to leave them."""
+    n = starts.shape[1]
+    steps = np.vstack([sign * d * np.diag(length_scales) for d in NEAR for sign in (1, -1)])
+    X = (starts[:, None, :] + steps[None]).reshape(-1, n)
+    return X[np.all((X >= 0) & (X <= 1), axis=1)]
 
 
 def refine(

@@ -16,10 +16,12 @@ the bounding box of the samples (which trims the spikes at sharp corners) and in
 
 from __future__ import annotations
 
-import numpy as np
-from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
+from dataclasses import dataclass
 
+import numpy as np
 from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.settings import DOMAINS
+from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 TOLERANCE = 1e-9  # unit-cube lengths: what counts as on the hull
 FLAT = 1e-7  # a direction in which the samples spread less than this is missing
@@ -81,6 +83,37 @@ class Hull:
         middle = 0.999 * self.A.mean(axis=0) + 0.001 * middle
         cut = HalfspaceIntersection(np.column_stack([H, -b]), middle)
         return _corners(np.unique(cut.intersections.round(12), axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Domains:
+    """Know the innermost domain of every candidate, for one hull."""
+
+    names: tuple[str, ...]  # innermost first
+    hull: Hull
+    where: np.ndarray  # (G,) index of the innermost domain
+    masks: dict[str, np.ndarray]  # (G,) candidates of each domain
+    inside: Array  # (D, G) the same as numbers
+
+    @classmethod
+    def sort(cls, names: tuple[str, ...], hull: Hull, X: Array,
+             before: Domains | None = None) -> Domains:
+        """Find the domains of the candidates; what was in the hull before stays there."""
+        if before is None:
+            where = innermost(names, hull, X)
+        else:
+            where = before.where.copy()
+            outside = np.flatnonzero(where)
+            where[outside] = innermost(names, hull, X[outside])
+        masks = {d: where <= j for j, d in enumerate(names)}
+        return cls(names, hull, where, masks, np.array(list(masks.values()), dtype=float))
+
+
+def innermost(names: tuple[str, ...], hull: Hull, X: Array) -> np.ndarray:
+    """Give the index in `names` of the innermost domain of each point."""
+    table = np.array([min(names.index(d) for d in DOMAINS[k:] if d in names)
+                      for k in range(len(DOMAINS))])
+    return table[hull.innermost(X)]
 
 
 def half_spaces(A: Array) -> tuple[Array, Array]:

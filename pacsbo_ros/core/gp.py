@@ -22,10 +22,9 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
+from pacsbo_ros.core.kernels import Array, Kernel
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
-
-from pacsbo_ros.core.kernels import Array, Kernel
 
 
 def solve_lower(L: Array, b: Array, transposed: bool = False) -> Array:

@@ -68,6 +68,10 @@ class Kernel:
         """Count the dimensions of a point."""
         return len(self.length_scales)
 
+    def stretched(self, factor: float) -> Kernel:
+        """Give the same kernel with other length scales."""
+        return Kernel(self.name, tuple(factor * s for s in self.length_scales), self.output_scale)
+
     def __call__(self, X: Array, Z: Array) -> Array:
         """Give the (N, M) matrix of kernel values."""
         return self.between_scaled(self.scaled(X), self.scaled(Z))

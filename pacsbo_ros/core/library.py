@@ -14,9 +14,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy import sparse
-
 from pacsbo_ros.core.kernels import Array, Kernel
+from scipy import sparse
 
 POOL = 2048
 

@@ -6,13 +6,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 import math
 
+from pacsbo_ros.core.ledger import Entry
+
 # Codes of NothingToPropose, a sentence each.
-SAFE_SET_EMPTY = 'safe_set_empty'  # no candidate besides the starts is known to be safe
+SAFE_SET_EMPTY = 'safe_set_empty'  # no point besides the measured ones is known to be safe
 NOTHING_UNCERTAIN = 'nothing_uncertain'  # all maximisers and expanders are known well enough
-NORM_GREW = 'norm_grew'  # the norm estimate grew and the safe set shrank to the starts
+NORM_GREW = 'norm_grew'  # the norm estimate grew and nothing but measured points is safe
+NOISE_UNKNOWN = 'noise_unknown'  # noise_bound is auto and no point was measured twice
 
 MAXIMISER = 'maximiser'
 EXPANDER = 'expander'
+REPEAT = 'repeat'  # measured before, and again on purpose
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,7 @@ class Proposal:
 
     point: tuple[float, ...]  # unit cube
     domain: str  # 'hull', 'enlarged' or 'box': where the point lies, whose B was used
-    role: str  # 'maximiser' or 'expander'
+    role: str  # 'maximiser', 'expander' or 'repeat'
     means: tuple[float, ...]
     lower: tuple[float, ...]
     upper: tuple[float, ...]
@@ -43,8 +47,8 @@ class NormEstimate:
     output: int
     domain: str
     B: float
-    rule: str  # the norm bound, or 'given'
-    decided_by: str  # 'bound', 'predictor', 'outer domain' (its B was smaller) or 'given'
+    rule: str  # its name in the settings
+    decided_by: str  # 'bound', 'predictor' or 'outer domain' (its B was smaller)
     mean_norm: float  # ‖μ_A‖, the under-estimate from the data
     reciprocal: float  # r = 1/∫σ² over the domain
     predictor: float | None  # η(history), None without a predictor
@@ -52,7 +56,7 @@ class NormEstimate:
     low: float  # range of the drawn norms, or of the library's ratio times ‖μ_A‖
     high: float
     draws: int  # q, random functions used
-    delta: float  # failure probability spent on this estimate
+    delta: float  # failure probability on which this estimate rests
     shown: float = 0.0  # the part of B that the samples prove, which no band needs
 
     @property
@@ -68,14 +72,20 @@ class State:
     samples: int
     safe_share: dict[str, float]  # share of the candidates of each domain known to be safe
     domain_share: dict[str, float]  # share of the box that each domain covers
-    beta: dict[str, tuple[float, ...]]  # per domain, one entry per output
     norms: tuple[NormEstimate, ...]
+    delta: float  # what may be spent in the whole run
+    spent: float  # and what is, after these samples
+    entries: tuple[Entry, ...]  # by whom, on what, when
+    notices: tuple[str, ...]  # sentences for the user, on noise and model
 
 
 @dataclass(frozen=True)
 class Best:
-    """Name the best point that was evaluated and found safe."""
+    """Name the best point that was measured and is known to be safe."""
 
-    index: int  # number of the sample
     point: tuple[float, ...]  # unit cube
-    values: tuple[float, ...]  # as measured
+    count: int  # how often it was measured
+    values: tuple[float, ...]  # the mean of that
+    means: tuple[float, ...]  # what the model expects
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]

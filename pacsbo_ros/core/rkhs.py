@@ -22,10 +22,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
-
 from pacsbo_ros.core.gp import GaussianProcess
 from pacsbo_ros.core.kernels import Array, Kernel
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 JITTER = 1e-10  # relative to k(x, x): keeps nearly equal points apart in double precision
 BATCH = 64_000  # elements of the largest temporary array: larger ones cost page faults

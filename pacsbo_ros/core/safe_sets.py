@@ -18,43 +18,14 @@ in the order of their uncertainty until one is an expander.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-
-from pacsbo_ros.core.gp import Posterior
+from pacsbo_ros.core.band import Band
+from pacsbo_ros.core.choice import View
 from pacsbo_ros.core.kernels import Array
 
 CHUNK = 8  # safe points tested first
 LARGEST = 128  # and tested at once
-
-
-@dataclass(frozen=True)
-class Band:
-    """Hold the confidence band and what it was made from."""
-
-    mu: Array  # (m, G)
-    sigma: Array  # (m, G)
-    beta: Array  # (m, G)
-    norms: Array  # (m, D) norm bounds on the domains
-    where: np.ndarray  # (G,) innermost domain of every point
-    low: Array  # (m, G)
-    up: Array  # (m, G)
-
-    @property
-    def B(self) -> Array:
-        """Give the norm bound at every point, shape (m, G)."""
-        return self.norms.take(self.where, axis=1)
-
-
-def safe_set(band: Band, h_min: Array, starts: np.ndarray) -> np.ndarray:
-    """Give S; the safe starts never leave it."""
-    # A loop over the outputs: reducing (m, G) along the short axis is slower.
-    S = np.ones(band.low.shape[1], dtype=bool)
-    for i in np.flatnonzero(np.isfinite(h_min)):
-        S &= band.low[i] >= h_min[i]
-    S[starts] = True
-    return S
 
 
 def maximisers(band: Band, S: np.ndarray) -> np.ndarray:
@@ -99,42 +70,40 @@ def nearest_to_safe(band: Band, S: np.ndarray, h_min: Array, count: int) -> np.n
     return outside[np.argpartition(-miss, count)[:count]]
 
 
-def one_step(
-    band: Band, posteriors: list[Posterior], group_of: list[int], h_min: Array,
-) -> Expands:
+def one_step(view: View) -> Expands:
     """
     Make the optimistic test: measure up(x) at x; would the new band call a target safe.
 
     With c = cov(x, z) and s = sigma²(x) + λ, the mean at z moves by c/s·(up(x) - mu(x)) and the
     variance falls by c²/s.
     """
+    band, rule, h_min = view.band, view.rule, view.h_min
+
     def expands(x: np.ndarray, z: np.ndarray) -> np.ndarray:
         reached = np.ones((len(x), len(z)), dtype=bool)
         moves: dict[int, tuple[Array, Array]] = {}
         for i in np.flatnonzero(np.isfinite(h_min)):
-            post = posteriors[group_of[i]]
-            if group_of[i] not in moves:
-                c = post.covariance(x, z)
-                gain = c / (np.maximum(post.var[x], 0.0) + post.gp.lam)[:, None]
-                moves[group_of[i]] = gain, np.maximum(post.var[z] - gain * c, 0.0)
-            gain, var = moves[group_of[i]]
+            group = rule.groups[i]
+            if group not in moves:
+                c = rule.covariance(group, x, z)
+                gain = c / (band.sigma[i, x] ** 2 + rule.nugget(group))[:, None]
+                moves[group] = gain, np.maximum(band.sigma[i, z] ** 2 - gain * c, 0.0)
+            gain, var = moves[group]
             mean = band.mu[i, z] + gain * (band.up[i, x] - band.mu[i, x])[:, None]
             reached &= mean - band.beta[i, z] * np.sqrt(var) >= h_min[i]
         return np.any(reached, axis=1)
     return expands
 
 
-def metric(
-    band: Band, posteriors: list[Posterior], group_of: list[int], h_min: Array,
-) -> Expands:
+def metric(view: View) -> Expands:
     """Make the RKHS-metric test: up_i(x) - B_i·d_k(x, z) >= h_min for all outputs of a target."""
+    band, kernels, h_min = view.band, view.settings.kernels(), view.h_min
     B = band.B
 
     def expands(x: np.ndarray, z: np.ndarray) -> np.ndarray:
         reached = np.ones((len(x), len(z)), dtype=bool)
         for i in np.flatnonzero(np.isfinite(h_min)):
-            post = posteriors[group_of[i]]
-            distance = post.gp.kernel.distance(post.X[x], post.X[z])
+            distance = kernels[i].distance(view.X[x], view.X[z])
             reached &= band.up[i, x][:, None] - B[i, z] * distance >= h_min[i]
         return np.any(reached, axis=1)
     return expands

@@ -10,10 +10,13 @@ from typing import Any
 
 from pacsbo_ros.core.kernels import Kernel
 
-NORM_BOUNDS = ('scale_free', 'scenario', 'cantelli', 'mean', 'hoeffding', 'bernstein')
 DOMAINS = ('hull', 'enlarged', 'box')  # nested, innermost first
-NO_BOUND = 'none'  # the predictor alone decides, never below what the data show
+AUTO = 'auto'
 EXPANDERS = ('one_step', 'metric')
+# length_scales = 'auto': a first guess by dimension and the factors that are averaged over. With
+# four parameters thirty samples do not tell length scales apart: only shorter ones count then.
+GUESS, LONGEST_GUESS = {1: 0.1, 2: 0.3, 3: 0.4}, 0.5
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -32,22 +35,28 @@ class Settings:
     constraints: int = 1  # constraint outputs besides the reward
     reward: bool = True  # False: constraint-only, the values are the constraints
     reward_threshold: float | None = None  # safe when the reward is at least this [reward units]
+    output_names: tuple[str, ...] = ()  # for sentences; () counts the constraints
+    starts: int = 1  # samples told before the first proposal; the bands begin with the last one
 
     # The model.
     kernel: str = 'matern32'  # 'matern32', 'matern52', 'rbf'
-    length_scales: tuple[float, ...] = (0.1,)  # unit-cube lengths; one number serves all
+    length_scales: tuple[float, ...] = (0.1,)  # unit-cube lengths; one number for all, or 'auto'
     output_scale: float = 1.0  # k(x, x), a variance [output units squared]
     output_kernels: tuple[Kernel, ...] = ()  # own kernel per output instead of the shared one
-    noise_bound: float = 0.01  # R, the noise is R-sub-Gaussian [output units]
+    noise_bound: float | str = 0.01  # R, noise is R-sub-Gaussian [output units]; 'auto': repeats
     lam: float = 0.003  # λ: regularises the GP and enters β, one and the same number
 
     # The guarantee.
-    delta: float = 0.1  # failure probability of the whole run, split in `confidence`
-    norm_bound: str = 'scale_free'
+    delta: float = 0.1  # failure probability of the whole run; `ledger` keeps the books
+    budget: int = 30  # experiments that are planned, starts included; delta is spread over them
+    rule: str = 'student'  # a file of `rules`
+    given_norm: tuple[float, ...] = ()  # B of every output, or one for all, for the rule 'given'
     domains: tuple[str, ...] = DOMAINS
     enlargement: float = 0.1  # growth of the hull's extent [share of the box]
 
-    # The norm bounds.
+    # The rules.
+    scale_prior: float = 0.0  # expected size of the outputs for 'student'; 0: nothing is known
+    length_scale_factors: tuple[float, ...] = (1.0,)  # 'student' averages over them
     library_size: int = 1000  # random functions of 'scale_free'
     centres: int = 100  # N-hat, centres of a random function
     coefficient_bound: float = 1.0  # alpha-bar; 'scale_free' needs none
@@ -57,9 +66,11 @@ class Settings:
     reference_points: int = 32  # points on which a local norm is evaluated
 
     # The search.
+    choice: str = AUTO  # a file of `choices`; 'auto': goal with student, safeopt with norms
     caution: float = 0.5  # 1: most uncertain point first (paper); 0: highest upper bound first
     expander: str = 'one_step'  # 'one_step' (optimistic) or 'metric' (RKHS distance)
     expander_targets: int = 256  # unsafe candidates nearest to safe that an expander may reach
+    step: float = 0.0  # first step beyond measured safe ground [length scales]; 0: no limit
     candidates: int = 0  # 0: 1000 (n = 1), 10 000 (n = 2), 27 000 (n = 3), 20 000 above
     max_samples: int = 200  # for the memory limit
     memory_limit: float = 1e9  # bytes for the candidate set
@@ -76,11 +87,22 @@ class Settings:
             elif item.type == 'float':
                 _require(self, item.name, isinstance(value, Real), 'give a number')
         scales = self.length_scales
+        if scales == AUTO:
+            scales = (GUESS.get(self.dimension, LONGEST_GUESS),)
+            factors = FACTORS if self.dimension < 4 else FACTORS[:3]
+            object.__setattr__(self, 'length_scale_factors', factors)
         scales = (scales,) if isinstance(scales, (int, float)) else tuple(scales)
         if len(scales) == 1 and self.dimension > 1:
             scales = scales * self.dimension
         object.__setattr__(self, 'length_scales', tuple(float(s) for s in scales))
+        norms = self.given_norm
+        norms = (norms,) if isinstance(norms, (int, float)) else tuple(norms)
+        norms = norms * self.outputs if len(norms) == 1 else norms
+        object.__setattr__(self, 'given_norm', tuple(float(b) for b in norms))
+        object.__setattr__(self, 'length_scale_factors', tuple(
+            float(f) for f in self.length_scale_factors))
         object.__setattr__(self, 'domains', tuple(self.domains))
+        object.__setattr__(self, 'output_names', tuple(str(n) for n in self.output_names))
         object.__setattr__(self, 'output_kernels', tuple(
             Kernel(**k) if isinstance(k, dict) else k for k in self.output_kernels))
         self._check_problem()
@@ -107,8 +129,20 @@ class Settings:
         _require(self, 'output_kernels',
                  all(k.dimension == self.dimension for k in self.output_kernels),
                  f'every kernel needs {self.dimension} length scales')
-        bounds = (*NORM_BOUNDS, NO_BOUND)
-        _require(self, 'norm_bound', self.norm_bound in bounds, f'choose of {bounds}')
+        _require(self, 'output_names', len(self.output_names) in (0, self.outputs),
+                 f'give none or one per output ({self.outputs})')
+        from pacsbo_ros.core.choice import CHOICES  # they import the settings
+        from pacsbo_ros.core.rule import RULES
+        _require(self, 'rule', self.rule in RULES, f'choose of {tuple(RULES)}')
+        _require(self, 'choice', self.acquisition in CHOICES,
+                 f'choose of {(AUTO, *CHOICES)}')
+        _require(self, 'length_scale_factors', len(self.length_scale_factors) > 0 and all(
+            0 < f < math.inf for f in self.length_scale_factors), 'give positive numbers')
+        _require(self, 'given_norm', len(self.given_norm) in (0, self.outputs) and all(
+            0 < b < math.inf for b in self.given_norm), 'give one positive number per output')
+        if (self.rule == 'given') != bool(self.given_norm):
+            raise ValueError(f'rule is {self.rule!r} and given_norm is {self.given_norm}; the '
+                             "rule 'given', and no other, takes a norm")
         _require(self, 'expander', self.expander in EXPANDERS, f'choose of {EXPANDERS}')
         _require(self, 'domains',
                  'box' in self.domains and list(self.domains) == [
@@ -116,7 +150,10 @@ class Settings:
                  f'choose of {DOMAINS} in this order; box is always one of them')
 
     def _check_ranges(self) -> None:
-        for name in ('noise_bound', 'tolerance', 'enlargement'):
+        _require(self, 'noise_bound', self.noise_bound == AUTO or (
+            isinstance(self.noise_bound, Real) and 0 <= self.noise_bound < math.inf),
+            f'give a number >= 0 or {AUTO!r}')
+        for name in ('tolerance', 'enlargement', 'scale_prior', 'step'):
             value = getattr(self, name)
             _require(self, name, 0 <= value < math.inf, 'give a number >= 0')
         for name in ('lam', 'coefficient_bound', 'memory_limit'):
@@ -124,7 +161,7 @@ class Settings:
             _require(self, name, 0 < value < math.inf, 'give a number > 0')
         for name, least in (('library_size', 100), ('centres', 2), ('draws_low', 2),
                             ('reference_points', 1), ('expander_targets', 1),
-                            ('max_samples', 1), ('window', 1)):
+                            ('max_samples', 1), ('budget', 1), ('window', 1), ('starts', 1)):
             _require(self, name, getattr(self, name) >= least, f'give at least {least}')
         _require(self, 'caution', 0 <= self.caution <= 1, 'give a share between 0 and 1')
         _require(self, 'delta', 0 < self.delta < 1, 'give a probability inside (0, 1)')
@@ -145,6 +182,19 @@ class Settings:
         free = -math.inf if self.reward_threshold is None else self.reward_threshold
         return ((free,) if self.reward else ()) + (0.0,) * self.constraints
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Give the name of every output."""
+        return self.output_names or (('reward',) if self.reward else ()) + tuple(
+            f'constraint {i + 1}' for i in range(self.constraints))
+
+    @property
+    def acquisition(self) -> str:
+        """Give the name of the choice."""
+        if self.choice != AUTO:
+            return self.choice
+        return 'goal' if self.rule == 'student' else 'safeopt'
+
     def kernels(self) -> tuple[Kernel, ...]:
         """Give the kernel of every output."""
         shared = Kernel(self.kernel, self.length_scales, self.output_scale)
@@ -155,8 +205,13 @@ class Settings:
         """Give the paper's choices: Matérn-3/2, ℓ = 0.1, Hoeffding, N-hat 100, alpha-bar 1."""
         choices: dict[str, Any] = {
             'kernel': 'matern32', 'length_scales': (0.1,), 'delta': 0.1, 'enlargement': 0.1,
-            'norm_bound': 'hoeffding', 'centres': 100, 'coefficient_bound': 1.0, 'caution': 1.0}
+            'rule': 'hoeffding', 'centres': 100, 'coefficient_bound': 1.0, 'caution': 1.0}
         return cls(**{**choices, **changes})
+
+    def with_norm(self, B: float | tuple[float, ...]) -> Settings:
+        """Give a copy for SafeOpt: B is told, one for all outputs or one each, on the box."""
+        norms = (B,) if isinstance(B, (int, float)) else tuple(B)
+        return self.replace(rule='given', given_norm=norms, domains=('box',))
 
     def replace(self, **changes: Any) -> Settings:
         """Give a copy with other choices, validated again."""

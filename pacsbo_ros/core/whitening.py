@@ -15,10 +15,9 @@ times as much. The energy does not depend on the order of the points.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
-
 from pacsbo_ros.core.gp import solve_lower
 from pacsbo_ros.core.kernels import Array
+from scipy.linalg import solve_triangular
 
 
 class Whitening:

@@ -2,13 +2,15 @@
 """
 The one description of the bring-up, free of ROS: its arguments and the processes they lead to.
 
-`launch/furuta.launch.py` and `make run` are both made from it.
+Both launch files and `make run` are made from it. What is tuned is one of three: the pendulum, a
+task file (any node's parameters), or a robot in Python; the rest of the graph is the same.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from difflib import get_close_matches
 from importlib.util import find_spec
 import math
 import os
@@ -17,10 +19,14 @@ import re
 import shutil
 from typing import Any
 
-from pacsbo_ros.tuning.run_folder import JOURNAL
+from pacsbo_ros.nodes import subjects
+from pacsbo_ros.nodes.subjects import Subject
+from pacsbo_ros.tuning.run_folder import JOURNAL, RunFolder
 
 PACKAGE = 'pacsbo_ros'
 BOOLEAN = ('true', 'false')
+NAMESPACE = r'/?([A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*)?/?'
+SHIPPED_NODE = 'furuta_controller'  # whose parameters the shipped perspective shows
 SHOWING = ('rviz2', 'rqt', 'dashboard')  # what people look at after a run, too
 
 
@@ -38,25 +44,36 @@ class Argument:
     choices: tuple[str, ...] = ()
 
 
-ARGUMENTS = (
-    Argument('plant', 'simulated', 'What is driven.', ('simulated', 'topics', 'qube')),
-    Argument('speed', '2', 'Simulated time per real time; 1 is real time, max is as fast as '
-             'possible. Hardware needs 1.'),
-    Argument('iterations', '', 'Episodes of the run, the start gains included; empty takes it '
+COMMON = (
+    Argument('iterations', '', 'Episodes of the run, the start values included; empty takes it '
              'from the parameter file.'),
     Argument('seed', '', 'Seed of everything random; empty takes it from the parameter file.'),
-    Argument('params_file', '', "Parameter file; empty means the package's config/furuta.yaml."),
+    Argument('params_file', '', "Parameter file; empty means the pendulum's config/furuta.yaml, "
+             'and none for another robot.'),
     Argument('namespace', '', 'Namespace of the whole graph, for several robots.'),
     Argument('run_dir', '', 'Folder of the run; empty makes runs/<date-time>.'),
     Argument('resume', '', 'Folder of a run to go on with.'),
     Argument('stay', 'auto', 'Keep the graph alive after the run; auto does so while rviz, rqt or '
              'the dashboard is shown.', ('auto', *BOOLEAN)),
-    Argument('rviz', 'false', 'Show the pendulum and the gain plane in rviz2.', BOOLEAN),
+    Argument('auto_arm', 'auto', 'Arm by itself once all checks pass; auto does so if the robot '
+             'says that it is simulated. On hardware a person calls arm.', ('auto', *BOOLEAN)),
+    Argument('rviz', 'false', 'Show the robot and what the model believes in rviz2.', BOOLEAN),
     Argument('rqt', 'false', 'Show plots, sliders and diagnostics in rqt.', BOOLEAN),
     Argument('dashboard', 'false', 'Show a live page in the browser.', BOOLEAN),
     Argument('record', 'false', 'Record all topics with rosbag2 into the run folder.', BOOLEAN),
     Argument('log_level', 'info', 'How much the nodes say.',
              ('debug', 'info', 'warn', 'error', 'fatal')),
+)
+ARGUMENTS = (
+    Argument('plant', 'simulated', 'What is driven.', ('simulated', 'topics', 'qube')),
+    Argument('speed', '2', 'Simulated time per real time; 1 is real time, max is as fast as '
+             'possible. Hardware needs 1.'),
+    *COMMON,
+)
+TUNE_ARGUMENTS = (
+    Argument('task', '', "Task file: tune any node's parameters."),
+    Argument('robot', '', 'Robot in Python to tune, as module:Class.'),
+    *COMMON,
 )
 
 
@@ -74,34 +91,66 @@ class Process:
     essential: bool = True  # the run ends when it ends
     optional: bool = False  # left out with a warning where the program is not installed
     enclave: str = '/pacsbo/viewers'  # whose keys it has, where SROS2 is in force
+    cwd: str | None = None  # where it runs; None: here
 
 
-def resolve(given: Mapping[str, str]) -> dict[str, str]:
+def arguments_for(names: Iterable[str]) -> tuple[Argument, ...]:
+    """Return the arguments of the launch file that these names belong to."""
+    return TUNE_ARGUMENTS if {'task', 'robot'} & set(names) else ARGUMENTS
+
+
+def resolve(given: Mapping[str, str], arguments: Sequence[Argument] = ()) -> dict[str, str]:
     """Fill in defaults; refuse unknown names and values."""
-    known = {a.name: a for a in ARGUMENTS}
+    arguments = arguments or arguments_for(given)
+    known = {a.name: a for a in arguments}
     for name, value in given.items():
         if name not in known:
-            raise ArgumentError(f'unknown argument {name!r}; there are {", ".join(known)}')
+            raise ArgumentError(f'unknown argument {name!r}{_nearest(name, known)}')
         choices = known[name].choices
         if choices and value not in choices:
             raise ArgumentError(f'{name} is {value!r}; choose one of {", ".join(choices)}')
-    values = {a.name: given.get(a.name, a.default) for a in ARGUMENTS}
-    if values['speed'] != 'max':
-        _number(values, 'speed', float, 'a number above 0, or max', lambda v: 0 < v < math.inf)
-    if values['plant'] != 'simulated' and values['speed'] not in ('1', known['speed'].default):
-        raise ArgumentError(f'speed is {values["speed"]!r}, but plant {values["plant"]} runs in '
-                            'real time; leave speed out')
+    values = {a.name: given.get(a.name, a.default) for a in arguments}
+    if 'task' in values:
+        _check_subject(values)
+    else:
+        _check_plant(values, known['speed'].default)
     if values['iterations']:
         _number(values, 'iterations', int, 'a whole number of 1 or more', lambda v: v >= 1)
     if values['seed']:
         _number(values, 'seed', int, 'a whole number of 0 or more', lambda v: v >= 0)
+    if not re.fullmatch(NAMESPACE, values['namespace']):
+        raise ArgumentError(f'namespace is {values["namespace"]!r}; give names of letters, digits '
+                            'and underscores that begin with no digit, for example lab/left')
     if values['params_file'] and not Path(values['params_file']).expanduser().is_file():
         raise ArgumentError(f'params_file is {values["params_file"]!r}; there is no such file')
     journal = Path(_path(values['resume'])) / JOURNAL
     if values['resume'] and not journal.is_file():
         raise ArgumentError(f'resume is {values["resume"]!r}, which is no run folder: there is '
                             f'no {journal}')
+    if values['resume'] and values['run_dir']:
+        raise ArgumentError('run_dir and resume are both given; leave one of them out')
     return values
+
+
+def _check_plant(values: Mapping[str, str], usual: str) -> None:
+    if values['speed'] != 'max':
+        _number(values, 'speed', float, 'a number above 0, or max', lambda v: 0 < v < math.inf)
+    if values['plant'] != 'simulated' and values['speed'] not in ('1', usual):
+        raise ArgumentError(f'speed is {values["speed"]!r}, but plant {values["plant"]} runs in '
+                            'real time; leave speed out')
+
+
+def _check_subject(values: Mapping[str, str]) -> None:
+    if bool(values['task']) == bool(values['robot']):
+        raise ArgumentError('give either task:=FILE or robot:=module:Class')
+    if values['task'] and not Path(values['task']).expanduser().is_file():
+        raise ArgumentError(f'task is {values["task"]!r}; there is no such file')
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = get_close_matches(name, names, 1, 0.5)
+    return f'; did you mean {near[0]}?' if near else f'; there are {", ".join(names)}'
 
 
 def _number(values: Mapping[str, str], name: str, kind: Callable[[str], float], wanted: str,
@@ -116,29 +165,36 @@ def _number(values: Mapping[str, str], name: str, kind: Callable[[str], float], 
 
 def processes(values: Mapping[str, str], share: Path) -> list[Process]:
     """Return the processes that resolved arguments lead to, in the order of their start."""
-    simulated = values['plant'] == 'simulated'
-    speed = 1.0 if not simulated else 0.0 if values['speed'] == 'max' else float(values['speed'])
+    subject = subjects.subject(values)
     optimizer: dict[str, Any] = {
-        'plant': values['plant'], 'run_dir': _path(values['run_dir']),
+        **subject.optimizer, 'run_dir': _path(values['run_dir']),
         'resume': _path(values['resume'])}
     optimizer.update({name: int(values[name]) for name in ('iterations', 'seed') if values[name]})
+    auto_arm = subject.simulated if values['auto_arm'] == 'auto' else values['auto_arm'] == 'true'
+    views = _views(values, share, optimizer, subject)
+    if subject.keeps_folder and not optimizer['resume'] and not optimizer['run_dir']:
+        optimizer['run_dir'] = _new_folder()
     table = [
-        Process('safety_monitor', 'safety_monitor', parameters={'auto_arm': simulated},
-                enclave='/pacsbo/monitor'),
-        Process('furuta_controller', 'furuta_controller',
-                parameters={'plant': values['plant'], 'speed': speed},
-                enclave='/pacsbo/controller'),
+        *(Process(words[0], words[0], '', node=False, arguments=words[1:], cwd=folder)
+          for words, folder in subject.helpers),
+        Process('safety_monitor', 'safety_monitor',
+                parameters={**subject.monitor, 'auto_arm': auto_arm}, enclave='/pacsbo/monitor'),
+        Process(subject.name, subject.executable, parameters={
+            **subject.parameters,
+            **({'run_dir': optimizer['resume'] or optimizer['run_dir']}
+               if subject.keeps_folder else {})},
+                arguments=subject.arguments, enclave='/pacsbo/controller'),
         Process('pacsbo_optimizer', 'pacsbo_optimizer', parameters=optimizer,
                 enclave='/pacsbo/optimizer'),
         Process('progress_markers', 'progress_markers', essential=False),
     ]
-    views = _views(values, share, optimizer)
     shown = any(view.name in SHOWING and program(view) for view in views)
     optimizer['stay'] = shown if values['stay'] == 'auto' else values['stay'] == 'true'
     return table + views
 
 
-def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) -> list[Process]:
+def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any],
+           subject: Subject) -> list[Process]:
     """Return what shows and records the run; the run goes on without any of it."""
     def view(name: str, executable: str, package: str, *arguments: str, **parameters: Any):
         return Process(name, executable, package, parameters=parameters, arguments=arguments,
@@ -150,18 +206,19 @@ def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) ->
         views.append(replace(view('dashboard', 'dashboard', PACKAGE), module='nicegui',
                              enclave='/pacsbo/operator'))
     if values['rviz'] == 'true':
-        views += [view('robot_state_publisher', 'robot_state_publisher', 'robot_state_publisher',
-                       robot_description=(config / 'furuta.urdf').read_text(encoding='utf-8')),
-                  view('rviz2', 'rviz2', 'rviz2', '-d', str(config / 'furuta.rviz'))]
+        if subject.urdf:
+            views.append(view('robot_state_publisher', 'robot_state_publisher',
+                              'robot_state_publisher', robot_description=(
+                                  config / subject.urdf).read_text(encoding='utf-8')))
+        views.append(view('rviz2', 'rviz2', 'rviz2', '-d', str(config / 'tune.rviz')))
     if values['rqt'] == 'true':
         views += [view('diagnostic_aggregator', 'aggregator_node', 'diagnostic_aggregator',
                        '--ros-args', '--params-file', str(config / 'diagnostics.yaml')),
                   view('rqt', 'rqt_gui', 'rqt_gui', '--perspective-file',
-                       str(_perspective(config, values['namespace'].strip('/'))))]
+                       str(_perspective(config, values['namespace'].strip('/'), subject.name)))]
     if values['record'] == 'true':
         # The recorder has to know the folder, so it is chosen here.
-        folder = optimizer['resume'] or optimizer['run_dir'] or _path(
-            f'runs/{datetime.now():%Y%m%d-%H%M%S}')
+        folder = optimizer['resume'] or optimizer['run_dir'] or _new_folder()
         if not optimizer['resume']:
             optimizer['run_dir'] = folder
         words = ('bag', 'record', '--all-topics', '--disable-keyboard-controls', '--output',
@@ -170,22 +227,26 @@ def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any]) ->
     return views
 
 
-def _perspective(config: Path, namespace: str) -> Path:
-    """Return the perspective, whose names rqt takes as absolute, for a namespace."""
-    shipped = config / 'furuta.perspective'
-    if not namespace:
+def _perspective(config: Path, namespace: str, node: str) -> Path:
+    """Return the perspective, whose names rqt takes as absolute, for a namespace and a robot."""
+    shipped = config / 'tune.perspective'
+    if not namespace and node == SHIPPED_NODE:
         return shipped
-    text = re.sub(r"'/(?=\w)", f"'/{namespace}/", shipped.read_text(encoding='utf-8'))
+    text = shipped.read_text(encoding='utf-8').replace(f"'/{SHIPPED_NODE}'", f"'/{node}'")
+    if namespace:
+        text = re.sub(r"'/(?=\w)", f"'/{namespace}/", text)
     folder = Path(os.environ.get('ROS_HOME', '~/.ros')).expanduser() / PACKAGE
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f'{namespace.replace("/", "_")}.perspective'
+    path = folder / f'{"_".join([*namespace.split("/"), node]).strip("_")}.perspective'
     path.write_text(text, encoding='utf-8')
     return path
 
 
 def program(process: Process) -> str | None:
     """Return the path of a process's program; None where it is not installed."""
-    from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+    from ament_index_python.packages import get_package_prefix, PackageNotFoundError
+    if not process.package:
+        return shutil.which(process.executable)
     if process.module and find_spec(process.module) is None:
         return None
     try:
@@ -205,10 +266,35 @@ def absence(process: Process) -> str:
     return f'{process.name} is left out: the {missing} is not installed'
 
 
-def parameter_file(values: Mapping[str, str], share: Path) -> Path:
-    """Return the parameter file of the run."""
+def parameter_file(values: Mapping[str, str], share: Path) -> Path | None:
+    """Return the parameter file of the run; None if there is none."""
     given = values['params_file']
-    return Path(given).expanduser().resolve() if given else share / 'config' / 'furuta.yaml'
+    if given:
+        return Path(given).expanduser().resolve()
+    return None if 'task' in values else share / 'config' / 'furuta.yaml'
+
+
+def check(values: Mapping[str, str], share: Path) -> None:
+    """Refuse what no node would take, before any of them starts; ArgumentError says what."""
+    from pacsbo_ros.nodes import parameter_files
+    file = parameter_file(values, share)
+    try:
+        table = {p.name: p for p in processes(values, share)}
+        given = parameter_files.read(file, table, values['namespace']) if file else {}
+        for name, process in table.items():
+            if name in parameter_files.TABLES:
+                given[name] = {**given.get(name, {}), **process.parameters}
+        subjects.check(subjects.subject(values), given)
+        folder = given['pacsbo_optimizer']['run_dir']
+        if folder and RunFolder(folder).journal.exists():
+            raise ArgumentError(f'run_dir is {folder}, which already has a run; give resume:= to '
+                                'go on with it, or another run_dir')
+    except ValueError as error:
+        raise ArgumentError(error) from error
+
+
+def _new_folder() -> str:
+    return _path(f'runs/{datetime.now():%Y%m%d-%H%M%S}')
 
 
 def _path(text: str) -> str:

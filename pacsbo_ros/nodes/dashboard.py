@@ -7,30 +7,24 @@ thread; nothing that a browser does can hold it up, and it holds up nobody else 
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
-import math
 import signal
 import socket
 import sys
 import threading
+from typing import Any
 
-from rcl_interfaces.srv import GetParameters
-import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
-from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
-from std_srvs.srv import Trigger
-
-from pacsbo_ros.furuta.outcome import Outcome
 from pacsbo_ros.msg import (
     Candidate,
     ControllerState,
     EpisodeResult,
     GainMap,
     OptimizerState,
+    Robot,
     SafetyStatus,
 )
-from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
+from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
 from pacsbo_ros.nodes.spinning import (
     EVENTS,
     HEARTBEAT,
@@ -38,10 +32,15 @@ from pacsbo_ros.nodes.spinning import (
     steady_now,
     steady_timer,
 )
+from pacsbo_ros.view import words
 from pacsbo_ros.view.access import check_exposure
 from pacsbo_ros.view.live import Live
-from pacsbo_ros.view.plane import GainPlane
-from pacsbo_ros.view.words import STATES, gains_text
+from pacsbo_ros.view.slices import Slices
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
 
 SERVICES = ('pause', 'resume', 'approve', 'finish', 'stop', 'reset', 'arm')
 PATIENCE = 3.0  # s until an unanswered service call is reported
@@ -50,7 +49,7 @@ PARAMETERS = (
               'token.'),
     Parameter('port', 8080, 'Port to listen on.', 1, 65535),
     Parameter('token', '', 'What a page must present before its buttons work; STOP always does.'),
-    Parameter('rate', 20.0, 'How often an open page moves and draws its pendulum [Hz].', 1.0,
+    Parameter('rate', 20.0, 'How often an open page moves and draws its robot [Hz].', 1.0,
               20.0),
     Parameter('silence', 30.0, 'How long a page may not answer before it is let go of; a press '
               'on a busy machine must not be lost [s].', 5.0, 300.0),
@@ -74,7 +73,9 @@ class Dashboard(Node):
         self._asked: dict[int, tuple[str, float]] = {}  # open calls: their name and when
         self._asked_lock = threading.Lock()
         self._state = -1
+        self._unshown: set[str] = set()  # what was said of messages that cannot be shown
         for kind, topic, callback, qos in (
+                (Robot, 'robot', live.see_robot, LATCHED),
                 (SafetyStatus, 'safety_status', live.see_safety, HEARTBEAT),
                 (ControllerState, 'controller_state', live.see_controller, HEARTBEAT),
                 (Candidate, 'candidate', live.see_candidate, LATCHED),
@@ -82,22 +83,34 @@ class Dashboard(Node):
                 (OptimizerState, 'optimizer_state', self._on_state, LATCHED),
                 (GainMap, 'gain_map', self._on_map, LATCHED),
                 (EpisodeResult, 'episode_result', self._on_result, EVENTS)):
-            self.create_subscription(kind, topic, callback, qos)
+            self.create_subscription(kind, topic, self._shown(topic, callback), qos)
         self._buttons = {name: self.create_client(Trigger, name) for name in SERVICES}
-        self._limits = self.create_client(GetParameters, 'furuta_controller/get_parameters')
         steady_timer(self, 1.0, self._look_after)
 
     # From the graph to the page.
 
+    def _shown(self, topic: str, callback: Callable) -> Callable:
+        """Return a callback that says it when a message cannot be shown, and goes on."""
+        def show(message: Any) -> None:
+            try:
+                callback(message)
+            except Exception as error:  # a code of another version, or nonsense
+                words = f'a message on {topic} cannot be shown: {type(error).__name__}: {error}'
+                if words not in self._unshown:
+                    self._unshown = {*self._unshown, words} if len(self._unshown) < 20 else {words}
+                    self.log_refusal(words)
+        return show
+
     def _on_safety_event(self, message: SafetyStatus) -> None:
-        level = ('info', 'good', 'bad')[message.state]
+        level = {SafetyStatus.DISARMED: 'info', SafetyStatus.ARMED: 'good',
+                 SafetyStatus.STOPPED: 'bad'}.get(message.state, 'warn')
         self._live.say(f'safety monitor: {message.reason}', level)
 
     def _on_state(self, message: OptimizerState) -> None:
         self._live.see_optimizer(message)
         if message.state != self._state:
             self._state = message.state
-            title, level = STATES[message.state]
+            title, level = words.state(message.state)
             if level != 'info' and message.state != OptimizerState.RUNNING:
                 said = message.reason.startswith(title.lower())
                 self._live.say(message.reason if said else f'{title.lower()}: {message.reason}',
@@ -105,18 +118,12 @@ class Dashboard(Node):
 
     def _on_map(self, message: GainMap) -> None:
         try:
-            self._live.see_plane(GainPlane.from_message(message))
+            self._live.see_slices(Slices.from_message(message))
         except ValueError as error:
             self.get_logger().warning(f'gain map not shown: {error}')
 
     def _on_result(self, message: EpisodeResult) -> None:
-        safe = message.is_datum and min(message.constraints, default=-1.0) >= 0
-        what = (f'reward {message.reward:.4f}, max α {math.degrees(message.max_alpha):.1f}°'
-                if message.is_datum else message.reason)
-        self._live.say(
-            f'episode {message.iteration} {gains_text(message.gains)} '
-            f'{Outcome(message.outcome).name.lower().replace("_", " ")}: {what}',
-            'good' if safe else 'bad' if message.is_datum else 'warn')
+        self._live.say(*words.result(message))
 
     # From the page to the graph, called in the web server's thread.
 
@@ -126,7 +133,7 @@ class Dashboard(Node):
         client = self._buttons[name]
         if not client.service_is_ready():
             self._live.say(f'{name}: nobody offers this service now' + (
-                '; without the safety monitor the motor gets zero volts' if name == 'stop'
+                '; without the safety monitor the actuators are off' if name == 'stop'
                 else ''), 'bad')
             return
         future = client.call_async(Trigger.Request())
@@ -144,7 +151,7 @@ class Dashboard(Node):
         self._live.say(f'{name}: {answer.message}', 'info' if answer.success else 'warn')
 
     def _look_after(self) -> None:
-        """Report calls that nobody answered, miss the optimiser, learn the limit of alpha."""
+        """Report calls that nobody answered, and miss the optimiser."""
         self._live.see_presence(self.count_publishers('optimizer_state') > 0)
         now = steady_now()
         with self._asked_lock:
@@ -154,14 +161,6 @@ class Dashboard(Node):
                 del self._asked[key]
         for _, name in late:
             self._live.say(f'{name}: no answer within {PATIENCE:g} s', 'bad')
-        if not math.isfinite(self._live.snapshot.alpha_limit) and self._limits.service_is_ready():
-            self._limits.call_async(GetParameters.Request(names=['alpha_limit'])
-                                    ).add_done_callback(self._on_limit)
-
-    def _on_limit(self, future) -> None:
-        answer = future.result()
-        if answer is not None and answer.values:
-            self._live.see_limit(answer.values[0].double_value)
 
     def log_refusal(self, text: str) -> None:
         """Log what the page or its server refused, and show it on the page."""

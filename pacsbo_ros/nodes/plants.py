@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
+from pacsbo_ros.msg import Command
+from pacsbo_ros.nodes.spinning import (
+    HEARTBEAT,
+    process_number,
+    stamp_seconds,
+    STATES,
+    steady_now,
+    system_stamp,
+)
+from pacsbo_ros.robots.furuta.driver import Driver, SimulatedDriver
+from pacsbo_ros.robots.furuta.episode import check_delay, EpisodeSettings, Start
+from pacsbo_ros.robots.furuta.plant import Measurement, NO_STATE
+from pacsbo_ros.robots.furuta.presets import preset as preset_plant
+from pacsbo_ros.safety.freshness import Freshness
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
-
-from pacsbo_ros.furuta.driver import Driver, SimulatedDriver
-from pacsbo_ros.furuta.episode import EpisodeSettings, Start, check_delay
-from pacsbo_ros.furuta.plant import NO_STATE, Measurement
-from pacsbo_ros.furuta.presets import PRESETS as PRESET_PLANTS
-from pacsbo_ros.nodes.spinning import HEARTBEAT, STATES, stamp_seconds, steady_now
-from pacsbo_ros.safety import Freshness
 
 PLANTS = ('simulated', 'topics', 'qube')
-PRESETS = tuple(PRESET_PLANTS)
+COMMAND_PERIOD = 0.05  # s within which the next command comes; an older one is none
 STATE_TIMEOUT = 0.06  # s, a plant that is silent for longer has no state
 
 
@@ -24,9 +30,15 @@ def make_driver(node: Node, plant: str, preset: str, settings: EpisodeSettings) 
     if plant == 'topics':
         return TopicsDriver(node)
     if plant == 'qube':
-        from pacsbo_ros.furuta.qube import QubeDriver  # needs Quanser's SDK
-        return QubeDriver(version=3 if preset == 'qube3' else 2)
-    description = PRESET_PLANTS[preset]
+        from pacsbo_ros.robots.furuta.qube import QubeDriver  # needs Quanser's SDK
+        driver = QubeDriver(version=3 if preset == 'qube3' else 2)
+        if driver.watchdog:
+            node.get_logger().warning('the Qube has no hardware watchdog that can be used '
+                                      f'({driver.watchdog}): a killed process leaves its voltage')
+        else:
+            node.get_logger().info("the Qube's own watchdog guards every voltage")
+        return driver
+    description = preset_plant(preset)
     check_delay(description, settings)
     hanging = settings.start is not Start.UPRIGHT
     return SimulatedDriver(description, hanging=hanging, log_length=1)
@@ -37,14 +49,15 @@ class TopicsDriver:
     Drive any robot that publishes its joints and takes a voltage.
 
     Reads sensor_msgs/JointState from `plant/joint_states` (joints `theta` and `alpha`, positions
-    and velocities) and writes std_msgs/Float64 volts to `plant/voltage`.
+    and velocities) and writes a Command `voltage` to `plant/command`, every sample.
     """
 
     def __init__(self, node: Node) -> None:
         """Subscribe and advertise on the controller's own node and executor."""
         self._freshness = Freshness()
         self._measurement = NO_STATE
-        self._voltage = node.create_publisher(Float64, 'plant/voltage', HEARTBEAT)
+        self._source, self._sequence = process_number(), 0
+        self._commands = node.create_publisher(Command, 'plant/command', HEARTBEAT)
         node.create_subscription(JointState, 'plant/joint_states', self._on_joints, STATES)
 
     def _on_joints(self, message: JointState) -> None:
@@ -68,7 +81,14 @@ class TopicsDriver:
 
     def write(self, volts: float) -> None:
         """Publish the voltage."""
-        self._voltage.publish(Float64(data=float(volts)))
+        self._sequence += 1
+        self._commands.publish(Command(
+            stamp=system_stamp(), source=self._source, sequence=self._sequence,
+            period=COMMAND_PERIOD, names=['voltage'], values=[float(volts)]))
+
+    def renew(self) -> None:
+        """Learn the plant's clock anew, because a person vouches for it."""
+        self._freshness.renew()
 
     def push(self, alpha_dot: float) -> None:
         """Do nothing: a person or the simulator pushes."""

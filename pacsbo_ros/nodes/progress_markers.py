@@ -1,21 +1,18 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-Draw the pendulum and what the optimiser believes, as markers for rviz.
+Draw the robot and what the optimiser believes, as markers for rviz.
 
 Three latched topics, because each keeps only its newest message for late subscribers:
-`markers/pendulum` moves at 20 Hz, `markers/gain_plane` comes once per episode, and
+`markers/robot` moves at 20 Hz, `markers/gain_map` comes once per episode, and
 `markers/candidate` with every candidate. A new run begins with DELETEALL.
 """
 from __future__ import annotations
 
 import math
 
-from rclpy.node import Node
-from visualization_msgs.msg import MarkerArray
-
-from pacsbo_ros.msg import Candidate, GainMap, OptimizerState, SafetyStatus
-from pacsbo_ros.nodes.marker_shapes import Shapes, finite
-from pacsbo_ros.nodes.parameters import Parameter, declare
+from pacsbo_ros.msg import Candidate, GainMap, OptimizerState, Robot, SafetyStatus
+from pacsbo_ros.nodes.marker_shapes import plain, Shapes
+from pacsbo_ros.nodes.parameters import declare, Parameter
 from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
     LATCHED,
@@ -24,13 +21,21 @@ from pacsbo_ros.nodes.spinning import (
     steady_now,
     steady_timer,
 )
-from pacsbo_ros.view.palette import SILENT, VERDICT_WORDS
-from pacsbo_ros.view.plane import GainPlane
+from pacsbo_ros.robots.drawing import Drawing, drawing_of
+from pacsbo_ros.view.numbers import quantity, values_text
+from pacsbo_ros.view.palette import SILENT, verdict_words
+from pacsbo_ros.view.slices import Slices
+from pacsbo_ros.view.words import tuned_values
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from visualization_msgs.msg import MarkerArray
 
 PARAMETERS = (
     Parameter('frame_id', 'pacsbo', 'Frame of all markers; the fixed frame in rviz.'),
-    Parameter('rate', 20.0, 'How often the pendulum is drawn [Hz].', 1.0, 50.0),
-    Parameter('verdict_timeout', 0.5, "The pendulum turns dark grey when the monitor's verdict is "
+    Parameter('pair', '', 'Which two values are drawn if three or more are tuned, for example '
+              '"p, d"; empty: the first two.', live=True),
+    Parameter('rate', 20.0, 'How often the robot is drawn [Hz].', 1.0, 50.0),
+    Parameter('verdict_timeout', 0.5, "The robot turns dark grey when the monitor's verdict is "
               'older than this [s].', 0.05, 10.0),
 )
 
@@ -39,31 +44,52 @@ class ProgressMarkers(Node):
     """Turn the newest messages into markers."""
 
     def __init__(self, **options) -> None:
-        """Declare, listen, and draw the pendulum periodically."""
+        """Declare, listen, and draw the robot periodically."""
         super().__init__('progress_markers', **options)
         p = self._p = declare(self, PARAMETERS)
         self._shapes = Shapes(p.frame_id)
+        self._pair = p.pair
         self._run_id = ''
-        self._plane: GainPlane | None = None
+        self._slices: Slices | None = None
         self._candidate: Candidate | None = None
+        self._robot: Robot | None = None
+        self._drawing: Drawing | None = None
         self._status: SafetyStatus | None = None
         self._status_seen = -math.inf
-        self._angles = (0.0, 0.0)  # theta, alpha
+        self._newest: dict[str, float] = {}  # signals
         self._drawn: tuple | None = None
-        self._pendulum = self.create_publisher(MarkerArray, 'markers/pendulum', LATCHED)
-        self._planes = self.create_publisher(MarkerArray, 'markers/gain_plane', LATCHED)
+        self._robots = self.create_publisher(MarkerArray, 'markers/robot', LATCHED)
+        self._maps = self.create_publisher(MarkerArray, 'markers/gain_map', LATCHED)
         self._candidates = self.create_publisher(MarkerArray, 'markers/candidate', LATCHED)
-        # The verdict carries the angles, so that 50 messages a second are enough, not 200.
+        self.create_subscription(Robot, 'robot', self._on_robot, LATCHED)
+        # The verdict carries the signals, so that 50 messages a second are enough, not 200.
         self.create_subscription(SafetyStatus, 'safety_status', self._on_status, HEARTBEAT)
         self.create_subscription(OptimizerState, 'optimizer_state', self._on_state, LATCHED)
         self.create_subscription(GainMap, 'gain_map', self._on_map, LATCHED)
         self.create_subscription(Candidate, 'candidate', self._on_candidate, LATCHED)
-        steady_timer(self, 1.0 / p.rate, self._draw_pendulum)
+        self.add_on_set_parameters_callback(self._on_parameters)
+        steady_timer(self, 1.0 / p.rate, self._draw_robot)
+
+    def _on_robot(self, message: Robot) -> None:
+        self._robot, self._drawing = message, drawing_of(message.name)
+
+    def _on_parameters(self, changes: list) -> SetParametersResult:
+        """Take another pair, and draw it."""
+        for change in changes:
+            if change.name == 'pair':
+                known = self._slices.pairs if self._slices is not None else ()
+                if known and change.value and change.value not in known:
+                    return SetParametersResult(
+                        successful=False, reason=f'pair is {change.value!r}; choose one of '
+                        + '; '.join(known))
+                self._pair = change.value
+                self._draw_map()
+        return SetParametersResult(successful=True)
 
     def _on_status(self, message: SafetyStatus) -> None:
         self._status, self._status_seen = message, steady_now()
-        if finite(message.theta, message.alpha):
-            self._angles = (message.theta, message.alpha)
+        self._newest |= {name: value for name, value in zip(message.signals, message.newest,
+                                                            strict=False) if math.isfinite(value)}
 
     def _on_state(self, message: OptimizerState) -> None:
         self._enter_run(message.run_id)
@@ -73,55 +99,76 @@ class ProgressMarkers(Node):
 
     def _on_map(self, message: GainMap) -> None:
         try:
-            plane = GainPlane.from_message(message)
+            slices = Slices.from_message(message)
         except ValueError as error:
             self.get_logger().warning(f'gain map not drawn: {error}')
             return
-        if not finite(plane.margin.sum(), plane.samples.sum(), *plane.lower, *plane.upper):
-            self.get_logger().warning('gain map not drawn: it has a number that is not finite')
-            return
         self._enter_run(message.run_id)
-        fresh = self._plane is None
-        self._plane = plane
-        markers = self._shapes.plane(plane)
-        self._planes.publish(MarkerArray(
-            markers=[self._shapes.clear(), *markers] if fresh else markers))
-        self._draw_candidate()
+        fresh, self._slices = self._slices is None, slices
+        self._draw_map(fresh)
 
     def _on_candidate(self, message: Candidate) -> None:
         self._enter_run(message.run_id)
-        self._candidate = message if finite(*message.gains) else None
+        self._candidate = message if all(map(math.isfinite, message.values)) else None
         self._draw_candidate()
 
     def _enter_run(self, run_id: str) -> None:
-        """Forget another run's plane."""
+        """Forget another run's map."""
         if run_id != self._run_id:
-            self._run_id, self._plane, self._candidate = run_id, None, None
+            self._run_id, self._slices, self._candidate = run_id, None, None
             clear = MarkerArray(markers=[self._shapes.clear()])
-            self._planes.publish(clear)
+            self._maps.publish(clear)
             self._candidates.publish(clear)
 
-    def _draw_candidate(self) -> None:
-        """Show where the present candidate lies, once there is a plane to show it on."""
-        message, plane = self._candidate, self._plane
-        if message is None or plane is None or tuple(message.names[:2]) != plane.names:
-            return
-        gains = ', '.join(f'{g:.2f}' for g in message.gains)
-        self._candidates.publish(MarkerArray(markers=self._shapes.candidate(
-            plane, message.gains, f'{message.iteration}: {message.role} ({gains})')))
+    @property
+    def _index(self) -> int:
+        """Return which slice is drawn."""
+        pairs = self._slices.pairs if self._slices is not None else ()
+        return pairs.index(self._pair) if self._pair in pairs else 0
 
-    def _draw_pendulum(self) -> None:
-        """Publish the pendulum if anything about it has changed."""
+    def _draw_map(self, fresh: bool = True) -> None:
+        if self._slices is None:
+            return
+        markers = self._shapes.belief(self._slices, self._index)
+        self._maps.publish(MarkerArray(
+            markers=[self._shapes.clear(), *markers] if fresh else markers))
+        self._draw_candidate()
+
+    def _draw_candidate(self) -> None:
+        """Show where the present candidate lies, once there is a map to show it on."""
+        message, slices = self._candidate, self._slices
+        if message is None or slices is None:
+            return
+        values = tuned_values(message)
+        if tuple(message.names[:len(values)]) != slices.names:
+            return
+        self._candidates.publish(MarkerArray(markers=self._shapes.candidate(
+            slices, self._index, values,
+            f'{message.iteration}: {message.role} {values_text(values)}')))
+
+    def _draw_robot(self) -> None:
+        """Publish the robot if anything about it has changed."""
         silent = steady_now() - self._status_seen > self._p.verdict_timeout
-        verdict = SILENT if silent else self._status.state
-        words = f'{VERDICT_WORDS[verdict]}\nalpha {math.degrees(self._angles[1]):+.1f} deg'
+        verdict = SILENT if silent or self._status is None else self._status.state
+        words = [verdict_words(verdict), *(
+            f'{name} {quantity(self._newest[name], unit)}' for name, unit in self._signals()
+            if name in self._newest)]
         if self._status is not None and self._status.cause:
-            words = f'{self._status.cause}: {words}'
-        drawn = (*self._angles, words)
+            words[0] = f'{self._status.cause}: {words[0]}'
+        parts = self._drawing.parts(self._newest) if self._drawing is not None else ()
+        drawn = (parts, verdict, tuple(words))
         if drawn != self._drawn:
             self._drawn = drawn
-            self._pendulum.publish(MarkerArray(
-                markers=self._shapes.pendulum(*self._angles, verdict, words)))
+            height = self._drawing.height if self._drawing is not None else 0.0
+            self._robots.publish(MarkerArray(markers=self._shapes.robot(
+                parts, verdict, plain('\n'.join(words)), height)))
+
+    def _signals(self) -> list[tuple[str, str]]:
+        """Return name and unit of the limited signals."""
+        r = self._robot
+        return [] if r is None else [
+            (name, unit) for name, unit, limit in zip(r.signals, r.signal_units, r.signal_limits,
+                                                      strict=False) if math.isfinite(limit)]
 
 
 def main() -> int:

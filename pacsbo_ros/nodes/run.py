@@ -2,11 +2,14 @@
 """
 Bring the graph up without ros2 launch: `make run ARGS="iterations:=10 speed:=20"`.
 
-The arguments are those of furuta.launch.py. The exit code is 0 if the run ended with verified
-gains. Ctrl-C ends everything in order: the optimiser first, then the others.
+The arguments are those of furuta.launch.py, or with task:= or robot:= those of tune.launch.py.
+The exit code is 0 if the run ended with verified values. Ctrl-C ends everything in order: the
+optimiser first, then the others. So does a terminal that is closed, unless this was started with
+nohup. If this program is killed, every process it has started is told to end.
 """
 from __future__ import annotations
 
+import contextlib
 from itertools import cycle
 import json
 import os
@@ -16,10 +19,11 @@ import subprocess
 import sys
 import threading
 import time
+from typing import IO
 
 from ament_index_python.packages import get_package_prefix
-
 from pacsbo_ros.nodes import bringup
+from pacsbo_ros.nodes.lifeline import tied_to
 
 OPTIMIZER = 'pacsbo_optimizer'
 COLOURS = (36, 33, 32, 35, 34, 31)
@@ -35,7 +39,8 @@ class Running:
         self.process = process
         self._popen = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-            start_new_session=True, env=dict(os.environ, PYTHONUNBUFFERED='1'))
+            start_new_session=True, cwd=process.cwd, env=dict(os.environ, PYTHONUNBUFFERED='1'),
+            preexec_fn=tied_to(os.getpid()))
         label = f'[{process.name}]'.ljust(width + 2)
         self._label = f'\033[{colour}m{label}\033[0m' if sys.stdout.isatty() else label
         self._reader = threading.Thread(target=self._pass_on, daemon=True)
@@ -44,7 +49,7 @@ class Running:
     def _pass_on(self) -> None:
         for line in self._popen.stdout:
             text = line.decode(errors='replace').rstrip()
-            print(f'{self._label} {text}', flush=True)
+            say(f'{self._label} {text}')
 
     @property
     def code(self) -> int | None:
@@ -63,14 +68,22 @@ class Running:
         self._reader.join(timeout=2.0)
 
 
+def say(words: str, file: IO[str] | None = None) -> None:
+    """Print a line; a terminal that is gone must not keep the graph from ending."""
+    with contextlib.suppress(OSError):
+        print(words, file=file, flush=True)
+
+
 def command(process: bringup.Process, program: str, values: dict[str, str],
             share: Path) -> list[str]:
     """Return the command line of a process."""
     words = [program, *process.arguments]
     if not process.node:
         return words
-    words = [*words, '--ros-args', '-r', f'__node:={process.name}',
-             '--params-file', str(bringup.parameter_file(values, share))]
+    words = [*words, '--ros-args', '-r', f'__node:={process.name}']
+    file = bringup.parameter_file(values, share)
+    if file is not None:
+        words += ['--params-file', str(file)]
     for name, value in process.parameters.items():
         words += ['-p', f'{name}:={json.dumps(value)}']
     if values['namespace']:
@@ -83,7 +96,8 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if {'-h', '--help', '-s', '--show-args'} & set(words):
         print(__doc__)
-        for a in bringup.ARGUMENTS:
+        names = [word.partition(':=')[0] for word in words]
+        for a in bringup.arguments_for(names):
             choices = f' One of {", ".join(a.choices)}.' if a.choices else ''
             print(f'  {a.name}:={a.default or "..."}\n      {a.description}{choices}')
         return 0
@@ -92,20 +106,21 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError:
         print(f'error: {words} are not all of the form name:=value', file=sys.stderr)
         return 2
+    share = Path(get_package_prefix(bringup.PACKAGE)) / 'share' / bringup.PACKAGE
     try:
         values = bringup.resolve(pairs)
+        bringup.check(values, share)
     except bringup.ArgumentError as error:
         print(f'error: {error}', file=sys.stderr)
         return 2
-    prefix = Path(get_package_prefix(bringup.PACKAGE))
-    share = prefix / 'share' / bringup.PACKAGE
     table = [(process, program) for process in bringup.processes(values, share)
              if (program := _found(process))]
     width = max(len(p.name) for p, _ in table)
 
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, lambda *_: stop.set())
     # A line per node and message, with its severity, is enough: the label names the node.
     os.environ.setdefault('RCUTILS_CONSOLE_OUTPUT_FORMAT', '{severity} {message}')
     running: list[Running] = []
@@ -125,7 +140,7 @@ def _found(process: bringup.Process) -> str | None:
     """Return a process's program; warn where an optional one is not installed."""
     program = bringup.program(process)
     if program is None and process.optional:
-        print(bringup.absence(process), flush=True)
+        say(bringup.absence(process))
         return None
     if program is None:
         raise SystemExit(f'error: {process.executable} is not installed; run make setup')
@@ -141,16 +156,15 @@ def _watch(running: list[Running], stop: threading.Event) -> int:
                 continue
             name = item.process.name
             if not item.process.essential:
-                print(f'{name} has ended with code {item.code}; the run goes on', flush=True)
+                say(f'{name} has ended with code {item.code}; the run goes on')
                 warned.add(item)
             elif name == OPTIMIZER:
                 return item.code
             else:
                 time.sleep(1.0)  # let the others notice and say so
-                print(f'error: {name} has ended with code {item.code}', file=sys.stderr,
-                      flush=True)
+                say(f'error: {name} has ended with code {item.code}', sys.stderr)
                 return 1
-    print('stopping', flush=True)
+    say('stopping')
     return 130
 
 

@@ -1,59 +1,61 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-Watch the plant from a process of its own and withdraw consent when a limit is passed.
+Watch a robot from a process of its own and withdraw consent when a limit is passed.
 
-Its verdict goes out 50 times a second; the controller moves the motor only while that verdict is
-fresh and good. A stop latches: a person resets it and arms the plant again.
+Its verdict goes out 50 times a second; the robot's node moves the robot only while that verdict
+is fresh and good. A stop latches: a person resets it and arms the robot again. What is watched
+comes from the parameters: signals with their topics, commands, ranges of values, ages.
 """
 from __future__ import annotations
 
 import math
 
-from rclpy.node import Node
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Empty
-from std_srvs.srv import Trigger
-
-from pacsbo_ros.furuta.gains import GAIN_NAMES, check_names
-from pacsbo_ros.msg import Candidate, ControllerState, SafetyStatus
-from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
+from pacsbo_ros.msg import Candidate, ControllerState, Heartbeat, Robot, SafetyStatus
+from pacsbo_ros.nodes.parameters import declare, Group, Parameter, StartError
+from pacsbo_ros.nodes.signal_sources import SignalSource
 from pacsbo_ros.nodes.spinning import (
+    clock_offset,
     EVENTS,
     HEARTBEAT,
     LATCHED,
-    STATES,
     process_number,
     raise_priority,
     spin,
     stamp_seconds,
     steady_now,
     steady_timer,
+    system_stamp,
 )
-from pacsbo_ros.safety import SafetyLimits, SafetyState, Verdict, Watch
+from pacsbo_ros.safety.limits import SafetyLimits, Watched
+from pacsbo_ros.safety.watch import SafetyState, Verdict, Watch
+from rclpy.node import Node
+from std_srvs.srv import Trigger
 
-LIMITS = SafetyLimits()
 PARAMETERS = (
     Parameter('auto_arm', False, 'Arm by itself once at start-up when all checks pass; for '
               'simulation only, on hardware a person calls arm.'),
-    Parameter('alpha_limit', LIMITS.alpha, 'Largest pendulum angle while an episode runs [rad].',
-              0.01, math.pi),
-    Parameter('theta_limit', LIMITS.theta, 'Largest arm angle while an episode runs [rad].',
-              0.01, 10.0),
-    Parameter('speed_limit', LIMITS.speed, 'Largest joint speed while an episode runs [rad/s].',
-              0.1, 1000.0),
-    Parameter('voltage_limit', LIMITS.voltage, 'Largest voltage that the controller may report '
-              '[V].', 0.1, 60.0),
-    Parameter('state_timeout', LIMITS.state_age, 'Oldest joint state before a stop [s].',
-              0.01, 1.0),
-    Parameter('heartbeat_timeout', LIMITS.heartbeat_age, 'Oldest controller heartbeat before a '
-              'stop [s].', 0.01, 1.0),
+    Parameter('state_timeout', 0.5, 'Oldest measurement before a stop [s].', 0.01, 60.0),
+    Parameter('heartbeat_timeout', 0.5, "Oldest heartbeat of the robot's node before a stop "
+              '[s].', 0.01, 60.0),
     Parameter('require_operator', False, 'Stop unless an operator publishes operator_heartbeat.'),
     Parameter('operator_timeout', 0.06, 'Oldest operator heartbeat before a stop [s].',
               0.01, 10.0),
-    Parameter('gains_lower', list(LIMITS.gains_lower), 'Smallest allowed gains: k_theta, k_alpha, '
-              'k_theta_dot, k_alpha_dot [V/rad, V s/rad].'),
-    Parameter('gains_upper', list(LIMITS.gains_upper), 'Largest allowed gains, same order.'),
 )
+UNIT = Parameter('unit', '', 'Its unit, for messages.')
+SIGNALS = Group('signals', (
+    Parameter('limit', math.inf, 'Largest |signal| while an episode runs.'), UNIT,
+    Parameter('topic', '', 'Where it is measured.'),
+    Parameter('type', '', 'Type of the topic; empty asks the graph.'),
+    Parameter('field', '', 'Which number of the message, such as position[elbow].'),
+    Parameter('mechanics', math.inf, 'Where the robot itself ends; the limit has to be less.'),
+    Parameter('wrap', False, 'It is an angle that counts modulo a turn.'),
+    Parameter('from_start', True, 'It is judged while the robot still gets to its start, too.')))
+COMMANDS = Group('commands', (
+    Parameter('limit', math.inf, "Largest |command| that the robot's node may report."), UNIT))
+VALUES = Group('values', (
+    Parameter('lower', -math.inf, 'Smallest allowed value.'),
+    Parameter('upper', math.inf, 'Largest allowed value.')))
+GROUPS = (SIGNALS, COMMANDS, VALUES)
 
 
 class SafetyMonitor(Node):
@@ -62,14 +64,22 @@ class SafetyMonitor(Node):
     def __init__(self, **options) -> None:
         """Declare the limits, then listen."""
         super().__init__('safety_monitor', **options)
-        p = declare(self, PARAMETERS)
+        p = declare(self, PARAMETERS, GROUPS)
+        if not p.signals:
+            raise StartError('no signals to watch; give signals.<name>.limit, topic and field '
+                             'by a parameter file')
         try:
             self.watch = Watch(SafetyLimits(
-                alpha=p.alpha_limit, theta=p.theta_limit, speed=p.speed_limit,
-                voltage=p.voltage_limit, state_age=p.state_timeout,
-                heartbeat_age=p.heartbeat_timeout,
-                operator_age=p.operator_timeout if p.require_operator else None,
-                gains_lower=tuple(p.gains_lower), gains_upper=tuple(p.gains_upper)))
+                signals=tuple(Watched(name, s.limit, s.unit, s.wrap, s.from_start, s.topic,
+                                      s.mechanics)
+                              for name, s in p.signals.items()),
+                commands=tuple(Watched(name, c.limit, c.unit) for name, c in p.commands.items()),
+                values={name: (v.lower, v.upper) for name, v in p.values.items()},
+                state_age=p.state_timeout, heartbeat_age=p.heartbeat_timeout,
+                operator_age=p.operator_timeout if p.require_operator else None), clock_offset)
+            self._signals = [SignalSource(self, topic, {
+                name: s for name, s in p.signals.items() if s.topic == topic},
+                self.watch.see_signals) for topic in self.watch.sources]
         except ValueError as error:
             raise StartError(error) from error
         self._auto_arm = p.auto_arm
@@ -77,45 +87,50 @@ class SafetyMonitor(Node):
         self._said = None
         self._status = self.create_publisher(SafetyStatus, 'safety_status', HEARTBEAT)
         self._events = self.create_publisher(SafetyStatus, 'safety_event', EVENTS)
-        self.create_subscription(JointState, 'joint_states', self._on_joints, STATES)
         self.create_subscription(ControllerState, 'controller_state', self._on_heartbeat,
                                  HEARTBEAT)
         self.create_subscription(Candidate, 'candidate', self._on_candidate, LATCHED)
         if p.require_operator:
-            self.create_subscription(Empty, 'operator_heartbeat',
-                                     lambda _: self.watch.see_operator(steady_now()), HEARTBEAT)
+            self.create_subscription(Heartbeat, 'operator_heartbeat', self._on_operator,
+                                     HEARTBEAT)
+        self.create_subscription(Robot, 'robot', self._on_robot, LATCHED)
         self.create_service(Trigger, 'arm', self._on_arm)
         self.create_service(Trigger, 'stop', self._on_stop)
         self.create_service(Trigger, 'reset', self._on_reset)
         steady_timer(self, 0.01, self._tick)
-        self.punctual = not p.auto_arm  # a plant that a person arms does not wait
-
-    def _on_joints(self, message: JointState) -> None:
-        try:
-            i, j = message.name.index('theta'), message.name.index('alpha')
-            state = (message.position[i], message.position[j],
-                     message.velocity[i], message.velocity[j])
-        except (ValueError, IndexError):
-            return  # a state that lacks a joint is as good as none: its age goes on growing
-        self.watch.see_joints(steady_now(), stamp_seconds(message.header.stamp), *state)
+        self.punctual = not p.auto_arm  # a robot that a person arms does not wait
 
     def _on_heartbeat(self, message: ControllerState) -> None:
-        upright = message.state in (message.RUNNING, message.MANUAL)
+        judged = message.state in (message.RUNNING, message.MANUAL)
+        commands, values = (_named(message.commands, message.command),
+                            _named(message.names, message.values))
+        if commands is None or values is None:
+            return  # malformed: as good as none
         self.watch.see_heartbeat(
-            steady_now(), stamp_seconds(message.stamp), message.sequence, message.voltage,
-            message.gains, upright or message.state == message.STARTING, upright,
-            message.run_id, message.iteration, message.source)
+            steady_now(), stamp_seconds(message.stamp), message.sequence, commands, values,
+            judged or message.state == message.STARTING, judged, message.run_id,
+            message.iteration, message.source)
+
+    def _on_operator(self, message: Heartbeat) -> None:
+        self.watch.see_operator(steady_now(), stamp_seconds(message.stamp), message.sequence,
+                                message.source)
+
+    def _on_robot(self, message: Robot) -> None:
+        """Compare the robot's own limits with ours."""
+        ranges = _named(message.tunables, list(zip(message.tunable_lower, message.tunable_upper,
+                                                   strict=False)))
+        found = self.watch.see_robot(_named(message.signals, message.signal_limits) or {},
+                                     _named(message.commands, message.command_limits) or {},
+                                     ranges or {})
+        if found:
+            self.get_logger().error('limits contradict each other, so that nothing is armed:\n  '
+                                    + '\n  '.join(found))
 
     def _on_candidate(self, message: Candidate) -> None:
-        try:
-            check_names(message.names)
-            gains = {GAIN_NAMES.index(name): gain
-                     for name, gain in zip(message.names, message.gains, strict=True)}
-        except ValueError:
-            gains = {}
-        if not all(map(math.isfinite, gains.values())):
-            gains = {}  # a malformed candidate allows nothing
-        self.watch.see_candidate(steady_now(), message.run_id, message.iteration, gains)
+        values = _named(message.names, message.values) or {}
+        if not all(map(math.isfinite, values.values())):
+            values = {}  # a malformed candidate allows nothing
+        self.watch.see_candidate(steady_now(), message.run_id, message.iteration, values)
 
     def _tick(self) -> None:
         """Judge at 100 Hz; publish every second time, and at once when the verdict changed."""
@@ -123,30 +138,36 @@ class SafetyMonitor(Node):
         if self._auto_arm and self.watch.arm(now)[0]:
             self._auto_arm = False
         verdict = self.watch.check(now)
-        changed = (verdict.state, verdict.cause) != self._said
+        news = (verdict.state, verdict.cause, bool(verdict.ignored))
+        changed = news != self._said
         self._sequence += 1
         if changed or self._sequence % 2 == 0:
             message = self._message(verdict, now)
             self._status.publish(message)
             if changed:
-                self._said = (verdict.state, verdict.cause)
+                self._said = news
                 self._events.publish(message)
                 log = self.get_logger()
                 # One call site per severity: rclpy ties a severity to the line that logs.
-                if verdict.state is SafetyState.STOPPED:
+                if verdict.ignored:
+                    log.fatal(f'THE STOP IS NOT OBEYED: {verdict.ignored}; cut the power')
+                elif verdict.state is SafetyState.STOPPED:
                     log.error(f'STOPPED: {verdict.reason}')
                 else:
                     log.info(f'{verdict.state.name}: {verdict.reason}')
 
     def _message(self, verdict: Verdict, now: float) -> SafetyStatus:
         watch = self.watch
+        reason = verdict.reason
+        if verdict.ignored:
+            reason += f'; the stop is not obeyed: {verdict.ignored}; cut the power'
         return SafetyStatus(
-            stamp=self.get_clock().now().to_msg(), source=self._source,
-            sequence=self._sequence, state=int(verdict.state), ok=verdict.ok,
-            cause=verdict.cause, reason=verdict.reason,
-            value=float(verdict.value), limit=float(verdict.limit),
-            cause_persists=verdict.cause_persists, limit_exceeded=verdict.limit_exceeded,
-            alpha=watch.alpha, theta=watch.theta, state_age=watch.joints.age(now),
+            stamp=system_stamp(), source=self._source, sequence=self._sequence,
+            state=int(verdict.state), ok=verdict.ok, armings=watch.armings, resets=watch.resets,
+            cause=verdict.cause, reason=reason, value=float(verdict.value),
+            limit=float(verdict.limit), cause_persists=verdict.cause_persists,
+            limit_exceeded=verdict.limit_exceeded, signals=list(watch.newest),
+            newest=list(watch.newest.values()), state_age=watch.state_age(now),
             heartbeat_age=watch.heartbeat.age(now))
 
     def _on_arm(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
@@ -165,6 +186,12 @@ class SafetyMonitor(Node):
         response.success, response.message = self.watch.reset(steady_now())
         self.get_logger().info(f'reset requested: {response.message}')
         return response
+
+
+def _named(names, values) -> dict | None:
+    """Return values by name; None if they do not fit."""
+    return (dict(zip(names, values, strict=True))
+            if len(names) == len(values) == len(set(names)) else None)
 
 
 def main() -> int:

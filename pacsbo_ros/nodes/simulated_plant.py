@@ -3,8 +3,8 @@
 A pendulum in a process of its own, to be driven by a controller with `plant:=topics`.
 
 It stands for a robot: it publishes `plant/joint_states` at 200 Hz in real time and takes
-`plant/voltage`. Whoever has no robot yet can try everything with it; the faults campaign reads in
-its log which voltage the motor really got.
+`plant/command`, of which only a fresh one counts. Whoever has no robot yet can try everything with
+it; the faults campaign reads in its log which voltage the motor really got.
 """
 from __future__ import annotations
 
@@ -12,26 +12,29 @@ import math
 from pathlib import Path
 
 import numpy as np
-from rclpy.node import Node
-from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64
-
-from pacsbo_ros.furuta.assisted import AssistedPlant
-from pacsbo_ros.furuta.plant import SAMPLE_PERIOD, Measurement
-from pacsbo_ros.furuta.presets import preset
-from pacsbo_ros.nodes.parameters import Parameter, StartError, declare
-from pacsbo_ros.nodes.plants import PRESETS
+from pacsbo_ros.msg import Command
+from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
 from pacsbo_ros.nodes.spinning import (
+    clock_offset,
     HEARTBEAT,
-    STATES,
     raise_priority,
     spin,
+    stamp_seconds,
+    STATES,
     steady_now,
     steady_timer,
+    system_stamp,
 )
+from pacsbo_ros.robots.furuta.assisted import AssistedPlant
+from pacsbo_ros.robots.furuta.plant import Measurement, SAMPLE_PERIOD
+from pacsbo_ros.robots.furuta.presets import preset
+from pacsbo_ros.safety.freshness import Freshness
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
 
 PARAMETERS = (
-    Parameter('preset', 'calibrated', 'Which pendulum.', choices=PRESETS),
+    Parameter('preset', 'calibrated', 'Which pendulum: ideal, calibrated, qube3, or a preset '
+              'file (docs/identify.md).'),
     Parameter('command_timeout', 0.05, 'The motor gets zero volts when the last command is older '
               'than this [s].', 0.01, 1.0),
     Parameter('stand_up_after', 1.0, 'After so long at zero volts the pendulum is set upright and '
@@ -53,20 +56,35 @@ class SimulatedPlant(Node):
         """Declare everything, then move."""
         super().__init__('simulated_plant', **options)
         p = declare(self, PARAMETERS)
-        self._plant = AssistedPlant(preset(p.preset), p.command_timeout, p.stand_up_after,
+        try:
+            plant = preset(p.preset)
+        except ValueError as error:
+            raise StartError(error) from error
+        self._plant = AssistedPlant(plant, p.command_timeout, p.stand_up_after,
                                     np.random.default_rng(p.seed), hanging=p.hanging)
         self._log = Path(p.log) if p.log else None
         self._logged = math.nan
+        self._freshness = Freshness(offset=clock_offset)
         try:
             self._note(steady_now(), self._plant.step(steady_now()))
         except OSError as error:
             raise StartError(f'parameter log is {p.log!r}: {error.strerror}') from error
         self._states = self.create_publisher(JointState, 'plant/joint_states', STATES)
         self.create_subscription(
-            Float64, 'plant/voltage',
-            lambda message: self._plant.command(steady_now(), message.data), HEARTBEAT)
+            Command, 'plant/command', self._on_command, HEARTBEAT)
         steady_timer(self, SAMPLE_PERIOD, self._tick)
-        self.get_logger().info(f'a simulated pendulum ({p.preset}) listens to plant/voltage')
+        self.get_logger().info(f'a simulated pendulum ({p.preset}) listens to plant/command')
+
+    def _on_command(self, message: Command) -> None:
+        """Take a command that is fresh, of one sender, and whole."""
+        now = steady_now()
+        volts = dict(zip(message.names, message.values, strict=False)).get('voltage', math.nan)
+        if self._freshness.accept(now, stamp_seconds(message.stamp), message.sequence,
+                                  message.source):
+            rivals = self._freshness.rivals(now)
+            age = self._freshness.age(now)
+            if age <= message.period:
+                self._plant.command(now - age, 0.0 if rivals else volts)
 
     def _tick(self) -> None:
         now = steady_now()
@@ -74,7 +92,7 @@ class SimulatedPlant(Node):
         self._note(now, state)
         message = JointState(name=['theta', 'alpha'], position=list(state[:2]),
                              velocity=list(state[2:]))
-        message.header.stamp = self.get_clock().now().to_msg()
+        message.header.stamp = system_stamp()
         self._states.publish(message)
 
     def _note(self, now: float, state: Measurement) -> None:

@@ -12,7 +12,12 @@ import signal
 import sys
 import threading
 import time
+from zlib import crc32
 
+from builtin_interfaces.msg import Time
+from pacsbo_ros.nodes.lifeline import end_with_launcher
+from pacsbo_ros.nodes.parameters import StartError
+from pacsbo_ros.nodes.transport import use_datagrams
 import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -20,9 +25,6 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
-
-from pacsbo_ros.nodes.parameters import StartError
-from pacsbo_ros.nodes.transport import use_datagrams
 
 # Progress, candidates and stop states: a late subscriber gets the newest one.
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
@@ -36,7 +38,7 @@ EVENTS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 # The same for who keeps the books: one that comes late gets the last ones too.
 RECORDS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE,
                      durability=DurabilityPolicy.TRANSIENT_LOCAL)
-ENDING = (signal.SIGINT, signal.SIGTERM)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal is closed
 REAL_TIME = 10  # priority among what is scheduled in real time
 
 
@@ -50,9 +52,31 @@ def steady_now() -> float:
     return time.monotonic()
 
 
+def _machine() -> int:
+    """Return a number of this machine since it was switched on: whoever has it has our clock."""
+    try:
+        return crc32(Path('/proc/sys/kernel/random/boot_id').read_bytes()) & 0x7fffffff
+    except OSError:
+        return secrets.randbits(31)
+
+
+_MACHINE = _machine()
+
+
 def process_number() -> int:
-    """Return a number that no other process is likely to have."""
-    return secrets.randbits(63) | 1
+    """Return a number that no other process is likely to have, and that tells its machine."""
+    return _MACHINE << 32 | secrets.randbits(32) | 1
+
+
+def clock_offset(source: int) -> float | None:
+    """Return our steady minus our system clock if the source has the same; None if it has not."""
+    return time.monotonic() - time.time() if source >> 32 == _MACHINE else None
+
+
+def system_stamp() -> Time:
+    """Return the system time as a stamp, whatever simulated time does."""
+    seconds, nanoseconds = divmod(time.time_ns(), 10 ** 9)
+    return Time(sec=seconds, nanosec=nanoseconds)
 
 
 def stamp_seconds(stamp) -> float:
@@ -87,6 +111,27 @@ def _set_priority(nice: int) -> None:
             Path('/proc/self/autogroup').write_text(str(nice))
 
 
+def wait_for_message(node: Node, kind: type, topic: str, qos: QoSProfile, timeout: float):
+    """Return the first message of a topic; None if none comes, or a signal ends the process."""
+    arrived = Future()
+    subscription = node.create_subscription(
+        kind, topic, lambda m: None if arrived.done() else arrived.set_result(m), qos)
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    deadline = steady_now() + timeout
+    try:
+        while not (arrived.done() or _interrupted.is_set() or steady_now() > deadline):
+            executor.spin_once(timeout_sec=0.1)
+    finally:
+        executor.remove_node(node)
+        executor.shutdown()
+        node.destroy_subscription(subscription)
+    return arrived.result() if arrived.done() else None
+
+
+_interrupted = threading.Event()  # a signal asks this process to end
+
+
 def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> int:
     """
     Run one node until a signal ends it or its future `done`; return its exit code.
@@ -94,24 +139,26 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     A node that says that it is `punctual` is scheduled in real time.
     """
     # rclpy's own handlers would invalidate all publishers before the node could send its last
-    # words, which for a controller are zero volts. A handler of Python's runs at the main thread's
-    # next step, which may be far away, but its wake-up byte is there at once, whichever thread the
-    # system gives the signal to.
+    # words, which switch a robot off. A handler of Python's runs at the main thread's next step,
+    # which may be far away, but its wake-up byte is there at once, whichever thread the system
+    # gives the signal to.
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     for number in ENDING:
-        signal.signal(number, lambda *_: None)
+        if signal.getsignal(number) != signal.SIG_IGN or number != signal.SIGHUP:  # nohup
+            signal.signal(number, lambda *_: None)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    end_with_launcher()
     use_datagrams()
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
     node = None
     executor = SingleThreadedExecutor()
-    over, interrupted = Future(), threading.Event()
+    over = Future()
 
     def await_signal() -> None:
         while os.read(wake, 1)[0] not in ENDING:
             pass  # a signal that somebody else handles
-        interrupted.set()
+        _interrupted.set()
         over.set_result(None)
 
     threading.Thread(target=await_signal, daemon=True).start()
@@ -126,6 +173,8 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
         gc.freeze()  # what start-up made stays: looking at it again would hold up the loop
         executor.spin_until_future_complete(over)
     except StartError as error:
+        if _interrupted.is_set():
+            return 0  # it was not the node's fault that it did not start
         print(f'error: {error}', file=sys.stderr, flush=True)
         return 2
     except ExternalShutdownException:
@@ -134,6 +183,6 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
-    return 0 if interrupted.is_set() else getattr(node, 'exit_code', 0)
+    return 0 if _interrupted.is_set() else getattr(node, 'exit_code', 0)
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-import math
 
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.tuning.run_folder import RunFolder
+from pacsbo_ros.tuning.trial import Told, VERIFICATION
+from pacsbo_ros.tuning.tuning import Tuning
 from rich.console import Console
 from rich.table import Table
 
-from pacsbo_ros.furuta.outcome import Outcome
-from pacsbo_ros.tuning.run_folder import RunFolder
-from pacsbo_ros.tuning.trial import VERIFICATION, Told
-from pacsbo_ros.tuning.tuning import Tuning
 
-
-def gains_text(gains: Sequence[float]) -> str:
-    """Return gains as people write them."""
-    return '(' + ', '.join(f'{g:.2f}' for g in gains) + ')'
+def values_text(values: Sequence[float]) -> str:
+    """Return tuned values as people write them."""
+    return '(' + ', '.join(f'{v:.4g}' if abs(v) < 0.1 else f'{v:.2f}' for v in values) + ')'
 
 
 def line(tuning: Tuning, told: Told, seconds_left: float) -> str:
@@ -27,8 +25,8 @@ def line(tuning: Tuning, told: Told, seconds_left: float) -> str:
     number = ('check'.rjust(2 * width + 1) if told.trial.role == VERIFICATION
               else f'{tuning.searched:>{width}}/{tuning.budget}')
     so_far = f'{best.measured.reward:.4f}' if best else 'none'
-    return (f'{number}  {gains_text(told.trial.gains):>16}  {told.trial.role:<13}'
-            f'reward {measured.reward:.4f}  max angle {math.degrees(measured.max_alpha):4.1f}°  '
+    return (f'{number}  {values_text(told.trial.values):>16}  {told.trial.role:<13}'
+            f'reward {measured.reward:.4f}  margin {measured.margin:5.2f}  '
             f'{"safe  " if measured.safe else "UNSAFE"}  best {so_far}  '
             f'{seconds_left:3.0f} s left')
 
@@ -44,24 +42,23 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
     # Every reading carries noise, and the best of many is a lucky one: hence the second reading.
     for title, told in (('start', start), ('best reading', best), ('tried once more', verified)):
         if told is not None:
-            table.add_row(title, f'{gains_text(told.trial.gains)}  reward '
-                          f'{told.measured.reward:.4f}  max angle '
-                          f'{math.degrees(told.measured.max_alpha):.1f}°')
+            table.add_row(title, f'{values_text(told.trial.values)}  reward '
+                          f'{told.measured.reward:.4f}  margin {told.measured.margin:.2f}')
     console = Console(soft_wrap=True, highlight=False)  # a path is copied whole or not at all
     console.print(table)
     console.print(f'run folder: {folder.path}')
     if verified is not None:
-        console.print(f'best gains: {folder.best_gains} (docs/using.md: Using the gains)')
+        console.print(f'best values: {folder.best_gains} (docs/using.md: Using the gains)')
     console.print(f'20 more episodes: the same command with resume:={folder.path} '
                   f'iterations:={tuning.searched + 20}')
 
 
 def _counts(tuning: Tuning, outcomes: Sequence[int]) -> str:
-    """Say how many episodes ended how; those that say nothing of the gains were repeated."""
+    """Say how many episodes ended how; those that say nothing of the values were repeated."""
     told = Counter(t.measured.outcome for t in tuning.told)
     repeated = {code: count - told[code] for code, count in enumerate(outcomes)}
     checks = sum(t.trial.role == VERIFICATION for t in tuning.told)
-    return (_list(told) + (f', {checks} of them to verify the best gains' if checks else '')
+    return (_list(told) + (f', {checks} of them to verify the best values' if checks else '')
             + ('; said nothing and were repeated: ' + _list(repeated)
                if any(repeated.values()) else ''))
 

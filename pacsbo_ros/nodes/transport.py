@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from ament_index_python.packages import get_package_share_directory, PackageNotFoundError
 
 RANGE = 'ROS_AUTOMATIC_DISCOVERY_RANGE'
 PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')

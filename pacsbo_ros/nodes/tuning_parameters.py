@@ -5,74 +5,107 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import numpy as np
-
 from pacsbo_ros.core import Box, Predictor, Settings
-from pacsbo_ros.core.settings import NORM_BOUNDS
-from pacsbo_ros.furuta.gains import TUNED_BY_DEFAULT, check_names
-from pacsbo_ros.nodes.parameters import Parameter
+from pacsbo_ros.core.rules import COMPLETE
+from pacsbo_ros.core.settings import AUTO
+from pacsbo_ros.nodes.parameters import DECIMALS, Parameter, TEXTS
 from pacsbo_ros.predictor import CheckpointError, load_predictor
+from pacsbo_ros.robots.contract import Description
 from pacsbo_ros.tuning.tuning import Problem
 
 PARAMETERS = (
-    Parameter('iterations', 30, 'Episodes of the run, the start gains included.', 1, 10000),
+    Parameter('iterations', 30, 'Episodes of the run, the start values included.', 1, 10000),
     Parameter('seed', 0, 'Seed of everything random in the run.', 0, 2 ** 31 - 1),
     Parameter('run_dir', '', 'Folder of the run; empty makes runs/<date-time>.'),
     Parameter('resume', '', 'Folder of a run to go on with.'),
-    Parameter('plant', 'simulated', 'Name of what is driven: a run is resumed on the same plant '
-              'only, since what is safe on one need not be so on another.'),
+    Parameter('robot_timeout', 60.0, 'How long to wait for the robot to say what it is [s].',
+              0.1, 3600.0),
     Parameter('stay', False, 'Stay alive after the run, so that it can be looked at.'),
     Parameter('report', True, 'Draw the pictures and write the report when the run ends.'),
-    Parameter('require_approval', False, 'Wait for the service approve before every new gain.'),
-    Parameter('tuned', list(TUNED_BY_DEFAULT), 'Names of the tuned gains.'),
-    Parameter('box_lower', [-6.0, 10.0], 'Smallest tuned gains [V/rad, V s/rad].'),
-    Parameter('box_upper', [0.0, 50.0], 'Largest tuned gains.'),
-    Parameter('start', [-5.1, 26.0, -4.9, 25.2, -4.8, 26.3], 'Gains known to be safe, one vector '
-              'after the other.'),
-    Parameter('constraints', 2, 'How many constraints the controller reports.', 1, 10),
-    Parameter('method', 'pacsbo', 'pacsbo estimates the norm; safeopt takes known_norm.',
-              choices=('pacsbo', 'safeopt')),
+    Parameter('require_approval', False, 'Wait for the service approve before every new trial.'),
+    Parameter('unsafe_in_a_row', 2, 'After so many unsafe episodes in a row the run pauses and '
+              'asks for a person.', 1, 1000),
+    Parameter('retries', 10, 'After so many episodes of one candidate that were no data the run '
+              'pauses and asks for a person.', 1, 1000),
+    Parameter('tuned', TEXTS, "Names of what is tuned, among the robot's values."),
+    Parameter('box_lower', DECIMALS, 'Smallest tuned values, in their units.'),
+    Parameter('box_upper', DECIMALS, 'Largest tuned values.'),
+    Parameter('start', DECIMALS, 'Values known to be safe, one vector after the other.'),
+    Parameter('start_repeats', 1, 'How often the starts are tried again: what differs is noise.',
+              0, 100),
+    Parameter('method', 'pacsbo', 'pacsbo: as set below; paper: the choices of the paper; '
+              'safeopt: the norm is known_norm.', choices=('pacsbo', 'paper', 'safeopt')),
     Parameter('known_norm', 2.0, 'B of every function, for safeopt only.', 1e-6, 1e6),
-    Parameter('norm_bound', 'scale_free', 'Rule that bounds the norm.', choices=NORM_BOUNDS),
+    Parameter('rule', 'student', 'Rule that says what is safe.', choices=COMPLETE),
+    Parameter('scale_prior', 0.5, 'Expected size of the scaled values, for the rule student; 0: '
+              'nothing is known of it.', 0.0, 1e6),
+    Parameter('step', 0.0, 'First step beyond measured safe ground, in length scales; it grows '
+              'with every value that was foreseen and shrinks with a surprise; 0: no limit.',
+              0.0, 1e6),
     Parameter('predictor_checkpoint', 'default', 'Trained norm predictor: a file, default for '
-              'the shipped one, empty for none.'),
+              'the shipped one, empty for none; student needs none.'),
     Parameter('delta', 0.1, 'Probability that the guarantee of the whole run fails.',
               1e-6, 0.999999),
     Parameter('kernel', 'matern32', 'Kernel of the model.',
               choices=('matern32', 'matern52', 'rbf')),
-    Parameter('length_scales', [0.5, 0.2], 'Length scales, as shares of the box; one for all or '
-              'one per gain.'),
+    Parameter('length_scales', [0.3], 'Length scales, as shares of the box; one for all or '
+              'one per value.'),
     Parameter('output_scale', 1.0, 'Prior variance of the scaled values.', 1e-6, 1e6),
     Parameter('noise_bound', 0.08, 'R: bound on the noise of the scaled values.', 0.0, 100.0),
+    Parameter('noise_from_repeats', False, 'Estimate R from repeats instead of noise_bound.'),
     Parameter('lam', 0.02, 'λ: regularises the model and enters the confidence band.',
               1e-9, 1e3),
-    Parameter('candidates', 0, 'Points of the search; 0 chooses by the number of gains.',
+    Parameter('candidates', 0, 'Points of the search; 0 chooses by the number of values.',
               0, 1000000),
 )
 
 
-def make_problem(p: SimpleNamespace) -> Problem:
-    """Turn parameters into a problem; ValueError says which one is wrong."""
-    check_names(p.tuned)
-    box = Box(p.tuned, p.box_lower, p.box_upper)
-    if len(p.start) % box.dimension:
-        raise ValueError(f'start has {len(p.start)} numbers, not a multiple of the '
-                         f'{box.dimension} tuned gains')
-    start = tuple(map(tuple, np.reshape(p.start, (-1, box.dimension)).tolist()))
-    settings = Settings(
-        dimension=box.dimension, constraints=p.constraints, kernel=p.kernel,
-        length_scales=tuple(p.length_scales), output_scale=p.output_scale,
-        noise_bound=p.noise_bound, lam=p.lam, delta=p.delta, norm_bound=p.norm_bound,
-        candidates=p.candidates)
+def make_problem(p: SimpleNamespace, robot: Description) -> Problem:
+    """Turn parameters into a problem on a robot; ValueError says which one is wrong."""
+    box, start = _box_and_start(p)
     known = p.known_norm if p.method == 'safeopt' else None
-    return Problem(box, start, settings, known, p.seed)
+    return Problem(robot, box, start, _settings(p, len(robot.constraints)), known, p.seed,
+                   p.start_repeats)
 
 
-def make_predictor(p: SimpleNamespace, problem: Problem) -> tuple[Predictor | None, str]:
+def check(p: SimpleNamespace) -> None:
+    """Refuse what is wrong on any robot, before there is one; ValueError says what."""
+    box, start = _box_and_start(p)
+    for values in start:
+        box.validate(values)
+    if p.iterations < len(start):
+        raise ValueError(f'iterations is {p.iterations}, but there are {len(start)} start values '
+                         'to evaluate first; give more')
+    make_predictor(p, _settings(p, 1))
+
+
+def _box_and_start(p: SimpleNamespace) -> tuple[Box, tuple[tuple[float, ...], ...]]:
+    box = Box(p.tuned, p.box_lower, p.box_upper)
+    if not p.start or len(p.start) % box.dimension:
+        raise ValueError(f'start has {len(p.start)} numbers, not a multiple of the '
+                         f'{box.dimension} tuned values')
+    return box, tuple(map(tuple, np.reshape(p.start, (-1, box.dimension)).tolist()))
+
+
+def _settings(p: SimpleNamespace, constraints: int) -> Settings:
+    common = {
+        'dimension': len(p.tuned), 'constraints': constraints, 'kernel': p.kernel,
+        'length_scales': tuple(p.length_scales), 'output_scale': p.output_scale,
+        'noise_bound': AUTO if p.noise_from_repeats else p.noise_bound, 'lam': p.lam,
+        'delta': p.delta, 'candidates': p.candidates, 'budget': p.iterations}
+    if p.method == 'paper':
+        return Settings.paper(**common)
+    return Settings(rule=p.rule, scale_prior=p.scale_prior, step=p.step, **common)
+
+
+def make_predictor(p: SimpleNamespace, settings: Settings) -> tuple[Predictor | None, str]:
     """Load the norm predictor and its hash; none gives an empty hash."""
-    if not p.predictor_checkpoint or p.method == 'safeopt':
+    # The rule student bounds no norm, so that the shipped word about one would change nothing.
+    idle = settings.rule == 'student' and p.predictor_checkpoint == 'default'
+    if not p.predictor_checkpoint or p.method == 'safeopt' or idle:
         return None, ''
     try:
-        predictor = load_predictor(p.predictor_checkpoint, problem.settings)
+        predictor = load_predictor(p.predictor_checkpoint, settings)
     except CheckpointError as error:
         raise ValueError(f'predictor_checkpoint: {error}') from error
     return predictor, predictor.hash

@@ -7,12 +7,12 @@ The loop of the optimiser on many functions at once: cheap trajectories for trai
   Z         candidates divided by the length scales                        (F, G, n)
   V, W      rows L⁻¹ k(A, X) and L⁻¹ y, as in the Gaussian process         (F, N, G), (F, N)
   L         Cholesky factor of K + λI                                      (F, N, N)
-  low, up   running intersection of the bands                              (F, G)
+  low, up   the bands                                                      (F, G)
   where     innermost domain of every candidate                            (F, G)
   S         safe candidates                                                (F, G)
 
 One reward, safe above a threshold, one kernel: with the same candidates it proposes what
-`Pacsbo` proposes. Every sample is a candidate, so a new row of L is a column of V and no
+`SafeOptimizer` proposes. Every sample is a candidate, so a new row of L is a column of V and no
 triangular system has to be solved.
 """
 
@@ -21,18 +21,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-
 from pacsbo_ros.core.candidates import make_candidates, refine
-from pacsbo_ros.core.confidence import DeltaSplit
 from pacsbo_ros.core.domains import Hull
-from pacsbo_ros.core.kernels import SHAPES, Array
+from pacsbo_ros.core.kernels import Array, SHAPES
+from pacsbo_ros.core.ledger import noise_share
 from pacsbo_ros.core.local_norms import LocalNorms
 from pacsbo_ros.predictor.data import (
+    make_problem,
     Plan,
     Problem,
-    Trajectories,
-    make_problem,
     random_streams,
+    Trajectories,
 )
 
 ANCHORS = 64  # most uncertain safe candidates around which some are drawn again
@@ -60,13 +59,11 @@ class Batch:
         self.rows, self.N = np.arange(F), 0
         self.V, self.W, self.L = np.empty((F, S, G)), np.empty((F, S)), np.zeros((F, S, S))
         self.mu, self.var = np.zeros((F, G)), np.ones((F, G))
-        self.low, self.up = np.full((F, G), -np.inf), np.full((F, G), np.inf)
-        self.B_before = np.full((F, 3), np.inf)
         self.A, self.Y = np.zeros((F, S, s.dimension)), np.zeros((F, S))
         self.S: np.ndarray | None = None
         self.hulls: list[Hull] = []
         self.settings = s
-        self.delta_noise = DeltaSplit.of(s.delta, 1, 3).noise
+        self.delta_noise = noise_share(s.delta, 1)
 
     def add(self, choice: np.ndarray, y: Array) -> None:
         """Take one sample of every function, at a candidate."""
@@ -111,8 +108,8 @@ class Batch:
             anchors = self.A[f, :N][self.Y[f, :N] >= self.threshold[f]]
             if self.S is not None:
                 S = np.flatnonzero(self.S[f])
-                sigma = np.sqrt(np.maximum(self.var[f, S], 0.0))
-                anchors = np.vstack([anchors, self.X[f, S[np.argsort(-sigma)[:ANCHORS]]]])
+                by_doubt = S[np.argsort(-self.sigma[f, S])]
+                anchors = np.vstack([anchors, self.X[f, by_doubt[:ANCHORS]]])
             rng = np.random.default_rng([self.plan.seed, 5, N])
             self.X[f, part] = refine(anchors, tuple(self.ell[f]), count, rng)
         self.Z[:, part] = self.X[:, part] / self.ell[:, None]
@@ -122,7 +119,6 @@ class Batch:
         self.V[:, :N, part] = V
         self.mu[:, part] = np.matmul(self.W[:, None, :N], V)[:, 0]
         self.var[:, part] = 1.0 - np.sum(V * V, axis=1)
-        self.low[:, part], self.up[:, part] = -np.inf, np.inf
 
     def locate(self) -> tuple[Array, Array]:
         """Find the innermost domain of every candidate; give r and share of the domains."""
@@ -140,13 +136,9 @@ class Batch:
         log_det = 2 * np.sum(np.log(diagonal), axis=1) - self.N * np.log(self.lam)
         beta = B + (s.noise_bound / np.sqrt(self.lam) * np.sqrt(
             log_det + 2 * np.log(1 / self.delta_noise)))[:, None]
-        grown = np.any(self.B_before * (1 + 1e-9) < B, axis=1)
-        self.B_before = B
-        self.low[grown], self.up[grown] = -np.inf, np.inf
-        sigma = np.sqrt(np.maximum(self.var, 0.0))
+        self.sigma = sigma = np.sqrt(np.maximum(self.var, 0.0))
         self.beta = np.take_along_axis(beta, self.where, axis=1)
-        np.maximum(self.low, self.mu - self.beta * sigma, out=self.low)
-        np.minimum(self.up, self.mu + self.beta * sigma, out=self.up)
+        self.low, self.up = self.mu - self.beta * sigma, self.mu + self.beta * sigma
         S = self.low >= self.threshold
         S[:, S.shape[1] - self.plan.starts:] = True
         self.S = S
@@ -159,7 +151,16 @@ class Batch:
         level[found] = sigma[found, choice[found]]
         bold = M & (sigma >= s.caution * level[:, None])
         by_up = np.argmax(np.where(bold, self.up, -np.inf), axis=1)
-        return np.where(np.any(bold, axis=1), by_up, choice)
+        choice = np.where(np.any(bold, axis=1), by_up, choice)
+        return np.where([self._only_measured_is_safe(f) for f in self.rows], -1, choice)
+
+    def _only_measured_is_safe(self, f: int) -> bool:
+        """Tell whether all that is safe of one function has been measured already."""
+        assert self.S is not None
+        safe = np.flatnonzero(self.S[f])
+        known = {tuple(x) for x in self.A[f, :self.N].tolist()}
+        return len(safe) <= 2 * self.N and all(
+            tuple(x) in known for x in self.X[f, safe].tolist())
 
     def _expanders(self, S: np.ndarray, eligible: np.ndarray, sigma: Array) -> np.ndarray:
         """Give the most uncertain eligible candidate that expands, -1 where none does."""
@@ -230,8 +231,10 @@ def run_batch(
             label[f, step] = list(truths[f].on(batch.hulls[f]).values())
         if S == N or not len(at):
             break
+        # What has ended is estimated as well, of whatever, and not recorded.
+        seen = r[:, :step + 1]
         word = label[:, step] if estimator is None else estimator(
-            mean_norm[:, :step + 1], r[:, :step + 1], batch.ell, batch.lam)
+            mean_norm[:, :step + 1], np.where(seen > 0, seen, 1.0), batch.ell, batch.lam)
         B = np.maximum(word, mean_norm[:, step, None])
         choice = batch.choose(np.minimum.accumulate(B[:, ::-1], axis=1)[:, ::-1])
         live &= choice >= 0

@@ -17,11 +17,10 @@ difference, so a run that is nearly certain keeps its small margin.
 from __future__ import annotations
 
 import numpy as np
-
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import DOMAINS
 from pacsbo_ros.predictor.data import Trajectories
-from pacsbo_ros.predictor.model import LEAST_G, Calibration, Network
+from pacsbo_ros.predictor.model import Calibration, LEAST_G, Network
 from pacsbo_ros.predictor.rows import group
 
 LEAST_KAPPA = 0.05

@@ -19,18 +19,17 @@ import json
 import math
 import os
 from pathlib import Path
-import stat
 from typing import Any
 
 import numpy as np
-
-from pacsbo_ros.core.kernels import SHAPES, Array
+from pacsbo_ros.core.kernels import Array, SHAPES
 from pacsbo_ros.core.settings import DOMAINS, Settings
-from pacsbo_ros.predictor.model import Calibration, Network, NormPredictor, feature_count
+from pacsbo_ros.files import FileError, parse_json, read_bytes
+from pacsbo_ros.predictor.model import Calibration, feature_count, Network, NormPredictor
 
 MAGIC = 'pacsbo_ros norm predictor'
 VERSION = 1
-LARGEST_FILE = 16_000_000  # bytes; a checkpoint has less than one per cent of this
+LARGEST_FILE = 2_000_000  # bytes; a checkpoint has a tenth of this
 LARGEST_WINDOW = 1000
 SHIPPED = Path(__file__).resolve().parent / 'checkpoints'
 DEFAULT = 'default'
@@ -123,20 +122,14 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Read and validate a checkpoint; CheckpointError says what is wrong with a bad one."""
     name = os.fspath(path)
     try:
-        if stat.S_ISFIFO(os.stat(name).st_mode):  # opening one waits for a writer
-            raise CheckpointError(f'{name}: cannot be read: not a file')
-        size = os.path.getsize(name)
-        if size > LARGEST_FILE:
-            raise CheckpointError(f'{name}: {size} bytes are too many for a predictor checkpoint')
-        with open(name, 'rb') as file:
-            raw = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise CheckpointError(f'{name}: cannot be read: {error.strerror}') from error
+        raw = read_bytes(path, LARGEST_FILE)
+    except FileError as error:
+        raise CheckpointError(str(error)) from error
     try:
-        data = json.loads(raw.decode('utf-8'))
-    except (ValueError, RecursionError) as error:
+        data = parse_json(raw, name, LARGEST_FILE)
+    except FileError as error:
         raise CheckpointError(
-            f'{name}: not a predictor checkpoint, or a truncated one: not JSON') from error
+            f'{error}; not a predictor checkpoint, or a truncated one') from error
     if not isinstance(data, dict) or data.get('magic') != MAGIC:
         raise CheckpointError(f'{name}: not a predictor checkpoint (magic is missing)')
     version = data.get('version')

@@ -25,19 +25,19 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-
 from pacsbo_ros.core import (
     Kernel,
     NothingToPropose,
-    Pacsbo,
-    RkhsFunction,
-    Settings,
+    Predictor,
     random_function,
+    REPEAT,
+    RkhsFunction,
+    SafeOptimizer,
+    Settings,
 )
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.local_norms import LocalNorms
-from pacsbo_ros.core.optimizer import Predictor
-from pacsbo_ros.core.settings import DOMAINS, NO_BOUND
+from pacsbo_ros.core.local_norms import LocalNorms, TrueNorms
+from pacsbo_ros.core.settings import DOMAINS
 
 NORMS = (0.5, 30.0)
 SAFE_QUANTILE = 0.3  # h is safe above this quantile of its values, as in the paper
@@ -67,7 +67,7 @@ class Plan:
     length_scale: float | None = None
     lam: float | None = None
     starts: int = 3  # number of safe starts
-    norm_bound: str = NO_BOUND  # the predictor decides alone
+    rule: str = 'none'  # the predictor decides alone
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,8 @@ def make_problem(plan: Plan, index: int) -> Problem:
     settings = Settings(
         dimension=n, constraints=0, reward_threshold=threshold, kernel=family.kernel,
         length_scales=kernel.length_scales, lam=lam, noise_bound=family.noise,
-        candidates=plan.candidates, window=plan.samples, norm_bound=plan.norm_bound)
+        candidates=plan.candidates, window=plan.samples, rule=plan.rule,
+        starts=plan.starts)
     return Problem(h, norm, threshold, settings, starts)
 
 
@@ -159,8 +160,8 @@ def run(plan: Plan, index: int, predictor: Predictor | None = None) -> Trajector
     count, mean_norm = np.zeros(S, dtype=int), np.zeros(S)
     r, share, label = np.zeros((3, S, 3))
     truth = LocalNorms(problem.h, problem.norm, rng)
-    optimizer = Pacsbo(problem.settings, seed=plan.seed, predictor=predictor or (
-        lambda history, settings, domain: truth.on(optimizer.hull)[domain]))
+    optimizer = SafeOptimizer(problem.settings, plan.seed, predictor,
+                              None if predictor else TrueNorms.of(truth))
     for x in problem.starts:
         # A start is safe by assumption: noise may not contradict it.
         value = float(problem.h(x[None])[0]) + noise.standard_normal() * plan.family.noise
@@ -173,8 +174,8 @@ def run(plan: Plan, index: int, predictor: Predictor | None = None) -> Trajector
         r[step] = [e.reciprocal for e in state.norms]
         share[step] = [state.domain_share[d] for d in DOMAINS]
         proposal = optimizer.ask() if len(A) < plan.samples else None
-        if proposal is None or isinstance(proposal, NothingToPropose):
-            break
+        if proposal is None or isinstance(proposal, NothingToPropose) or proposal.role == REPEAT:
+            break  # a history of repeats teaches nothing
         value = float(problem.h(np.array([proposal.point]))[0])
         unsafe += value < threshold
         optimizer.tell(proposal.point, [value + noise.standard_normal() * plan.family.noise])

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import DOMAINS, Settings
 

@@ -10,7 +10,6 @@ What a network sees of trajectories, and what it should say.
 from __future__ import annotations
 
 import numpy as np
-
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import DOMAINS
 from pacsbo_ros.predictor.data import Trajectories

@@ -30,22 +30,21 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
-
 from pacsbo_ros.core.kernels import SHAPES
 from pacsbo_ros.core.settings import DOMAINS, Settings
 from pacsbo_ros.executors import (
-    MakeExecutor,
-    UsageError,
     add_executor_options,
     carry_out,
     executor_factory,
+    MakeExecutor,
+    UsageError,
     whole,
 )
 from pacsbo_ros.predictor.calibration import calibrate, uncalibrated
 from pacsbo_ros.predictor.checkpoint import (
-    LARGEST_WINDOW,
     Checkpoint,
     checkpoint_name,
+    LARGEST_WINDOW,
     load_checkpoint,
     save_checkpoint,
 )

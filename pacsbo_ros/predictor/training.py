@@ -15,13 +15,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-import torch
-from tqdm import trange
-
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.predictor.data import Trajectories
-from pacsbo_ros.predictor.model import REACH, Network
+from pacsbo_ros.predictor.model import Network, REACH
 from pacsbo_ros.predictor.rows import rows
+import torch
+from tqdm import trange
 
 BATCH = 2048
 LEARNING_RATE = 4e-3

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, as_completed
+from concurrent.futures import as_completed, BrokenExecutor, Executor
 from dataclasses import asdict, dataclass
 import hashlib
 import json
@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
-
 from pacsbo_ros.executors import MakeExecutor
 from pacsbo_ros.predictor.batch import run_batch
-from pacsbo_ros.predictor.data import Plan, Trajectories, run
+from pacsbo_ros.predictor.data import Plan, run, Trajectories
 from pacsbo_ros.predictor.model import NormPredictor
+from tqdm import tqdm
 
 CHUNK = 50  # trajectories of one task
 ATTEMPTS = 5  # times that a pool may break before we give up

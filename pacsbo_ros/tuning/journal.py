@@ -2,8 +2,10 @@
 """
 The memory of a run: a header line and one line per episode, on disk before the next step.
 
-A line counts once its newline is written and synced. A crash can only tear the last line, and
-that episode is then repeated. Any other damage is reported, never skipped.
+A line counts once it is whole. A crash can only tear the last line, and that episode is then
+repeated. Any other damage is reported, never skipped. A journal is judged before it is touched:
+what a crash left is mended with the first episode that is appended, so a run that is refused, here
+or later, leaves the file as it was.
 """
 from __future__ import annotations
 
@@ -16,13 +18,29 @@ import os
 from pathlib import Path
 from typing import Any
 
+from pacsbo_ros.files import FileError, parse_json, read_open, RECORDS
 from pacsbo_ros.tuning.trial import Told
 
-FORMAT = 1
+FORMAT = 2
 
 
 class JournalError(Exception):
     """A journal that cannot be used; the message names file, line and what to do."""
+
+
+def planned_budget(path: Path) -> int | None:
+    """
+    Return the budget over which a journal's run spread its risk; None if it does not say.
+
+    A run that is resumed with more iterations keeps it: what was promised was promised for it.
+    """
+    try:
+        with path.open('rb') as file:
+            header = parse_json(read_open(file, str(path), RECORDS).split(b'\n', 1)[0], 'line 1')
+        budget = header['problem']['settings']['budget']
+    except (OSError, FileError, KeyError, TypeError):
+        return None  # whoever opens the journal says what is wrong with it
+    return budget if type(budget) is int and budget >= 1 else None
 
 
 class Journal:
@@ -32,60 +50,79 @@ class Journal:
         """Open or create; refuse a journal of another problem or of a running process."""
         self.path = path
         self.told: list[Told] = []
-        self.torn = False  # a torn last line was cut off
+        self.torn = False  # the last line is torn; it goes when the next one is written
+        header = _line({'format': FORMAT, 'problem': problem})
         try:
-            self._file = path.open('a+b', buffering=0)  # what is not written is not kept either
+            # Without waiting: opening a pipe would last until somebody reads.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK
+                                 | os.O_NOCTTY | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise JournalError(f'{path}: {error.strerror}; choose another run folder') from error
+        self._file = os.fdopen(descriptor, 'r+b', buffering=0)  # unwritten is not kept either
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+            self._lock()
+            content = read_open(self._file, str(path), RECORDS)
+            self._length = len(content)  # of the file as we left it
+            self._good = self._judge(content, header)  # of that, what counts
+            self._mend = b'' if content[:self._good].endswith(b'\n') or not self._good else b'\n'
+            if not self._good:
+                self._write(header)
+        except FileError as error:
             self._file.close()
-            raise JournalError(f'{path}: another optimiser writes to it; stop that one or choose '
-                               'another run folder') from error
-        try:
-            self._read(problem)
+            raise JournalError(f'{error}; restore the file or choose another run '
+                               'folder') from error
         except BaseException:
             self._file.close()
             raise
 
-    def _read(self, problem: dict[str, Any]) -> None:
-        self._file.seek(0)
-        content = self._file.read()
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise JournalError(f'{self.path}: another optimiser writes to it; stop that one or '
+                               'choose another run folder') from error
+
+    def _judge(self, content: bytes, header: bytes) -> int:
+        """Take in what was told; return how many bytes of the content count."""
         whole, newline, rest = content.rpartition(b'\n')
-        if rest:
-            self.torn = True
-            self._file.truncate(len(whole) + len(newline))
         lines = whole.split(b'\n') if newline else []
-        if not lines:
-            self._append({'format': FORMAT, 'problem': problem})
-            return
-        header = self._parse(lines[0], 1)
+        good = len(whole) + len(newline)
+        if rest:
+            self.torn = not _is_json(rest)
+            if not lines and self.torn and not header.startswith(rest):
+                raise self._damage(1)
+            if not self.torn:
+                lines.append(rest)
+                good = len(content)
+        if lines:
+            self._check_header(self._parse(lines[0], 1), json.loads(header)['problem'])
+        for number, line in enumerate(lines[1:], start=2):
+            self.told.append(self._told(self._parse(line, number), number))
+        return good
+
+    def _check_header(self, header: dict[str, Any], wanted: dict[str, Any]) -> None:
         if header.get('format') != FORMAT:
             raise JournalError(f'{self.path}: format {header.get("format")!r} is not {FORMAT}; '
                                'use the version of pacsbo_ros that wrote it')
         recorded = header.get('problem')
-        wanted = json.loads(json.dumps(problem))
         if recorded != wanted:
-            recorded = recorded if isinstance(recorded, dict) else {}
-            differing = [_difference(key, recorded.get(key), wanted.get(key))
-                         for key in sorted({*recorded, *wanted})
-                         if recorded.get(key) != wanted.get(key)]
+            differing = _differences('', recorded, wanted)
             raise JournalError(
                 f'{self.path}: belongs to another problem (different: {", ".join(differing)}); '
                 'start a new run or give the parameters it was made with')
-        for number, line in enumerate(lines[1:], start=2):
-            self.told.append(self._told(self._parse(line, number), number))
+
+    def _damage(self, number: int) -> JournalError:
+        return JournalError(f'{self.path}: line {number} is damaged; restore the file, or cut it '
+                            'off before that line to repeat the episodes after it')
 
     def _parse(self, line: bytes, number: int) -> dict[str, Any]:
         try:
-            data = json.loads(line)
-            if isinstance(data, dict):
-                return data
-        except (ValueError, RecursionError):
-            pass
-        raise JournalError(f'{self.path}: line {number} is damaged; restore the file, or cut it '
-                           'off before that line to repeat the episodes after it')
+            data = parse_json(line, f'line {number}')
+        except FileError as error:
+            raise self._damage(number) from error
+        if not isinstance(data, dict):
+            raise self._damage(number)
+        return data
 
     def _told(self, data: dict[str, Any], number: int) -> Told:
         try:
@@ -99,28 +136,74 @@ class Journal:
 
     def append(self, told: Told) -> None:
         """Write an episode so that it survives a power cut."""
-        self._append({'trial': asdict(told.trial), 'measured': asdict(told.measured)})
+        self._write(_line({'trial': asdict(told.trial), 'measured': asdict(told.measured)}))
         self.told.append(told)
 
-    def _append(self, data: dict[str, Any]) -> None:
-        end = self._file.seek(0, os.SEEK_END)
+    def _write(self, line: bytes) -> None:
+        self._check_unchanged()
         try:
-            line = json.dumps(data, allow_nan=False).encode() + b'\n'
+            if self._good != self._length:
+                self._file.truncate(self._good)
+            line = self._mend + line
             if self._file.write(line) != len(line):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.fsync(self._file.fileno())
         except OSError as error:
             with contextlib.suppress(OSError):
-                self._file.truncate(end)  # no half line for the next one to be glued to
-            raise JournalError(f'{self.path}: {error.strerror}; the last episode is not saved: '
-                               'make room and resume the run') from error
+                self._file.truncate(self._good)  # no half line for the next one to be glued to
+            self._length = os.fstat(self._file.fileno()).st_size
+            raise self._unsaved(f'{error.strerror}', 'make room and resume the run') from error
+        self._good += len(line)
+        self._length, self._mend = self._good, b''
+
+    def _check_unchanged(self) -> None:
+        """Refuse to write into a file that nobody will find, or that somebody else wrote to."""
+        ours = os.fstat(self._file.fileno())
+        try:
+            found = os.stat(self.path)
+        except OSError as error:
+            raise self._unsaved('the file is gone', 'restore it and resume the run') from error
+        if (found.st_dev, found.st_ino) != (ours.st_dev, ours.st_ino):
+            raise self._unsaved('another file is in its place', 'restore it and resume the run')
+        if ours.st_size != self._length:
+            raise self._unsaved(f'it has {ours.st_size} bytes, not {self._length}: somebody else '
+                                'wrote to it', 'restore it and resume the run')
+
+    def _unsaved(self, why: str, remedy: str) -> JournalError:
+        return JournalError(f'{self.path}: {why}; the last episode is not saved: {remedy}')
 
     def close(self) -> None:
         """Let another process have the journal."""
         self._file.close()
 
 
-def _difference(key: str, recorded: Any, wanted: Any) -> str:
-    """Say how two values of a header differ, if that is short enough to be read."""
+def _line(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, allow_nan=False).encode() + b'\n'
+
+
+def _is_json(text: bytes) -> bool:
+    try:
+        parse_json(text, '')
+    except FileError:
+        return False
+    return True
+
+
+def _differences(name: str, recorded: Any, wanted: Any) -> list[str]:
+    """Say where two headers differ, with the values if they are short enough to be read."""
+    recorded, wanted = _by_name(recorded), _by_name(wanted)
+    if isinstance(recorded, dict) and isinstance(wanted, dict):
+        return [words for key in sorted({*recorded, *wanted})
+                if recorded.get(key) != wanted.get(key)
+                for words in _differences(f'{name}.{key}' if name else key, recorded.get(key),
+                                          wanted.get(key))]
     short = all(isinstance(value, str | int | float | None) for value in (recorded, wanted))
-    return f'{key} was {recorded!r}, is {wanted!r}' if short else key
+    return [f'{name} was {recorded!r}, is {wanted!r}' if short else name or 'everything']
+
+
+def _by_name(value: Any) -> Any:
+    """Return a list of things that have names as a mapping."""
+    if isinstance(value, list) and value and all(
+            isinstance(item, dict) and 'name' in item for item in value):
+        return {item['name']: item for item in value}
+    return value

@@ -7,17 +7,20 @@ Works on the folder alone, while the run goes on or years later, without ROS and
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import replace
 from html import escape
 import io
-import math
 from pathlib import Path
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any, TYPE_CHECKING
 
-from pacsbo_ros.furuta.outcome import Outcome
-from pacsbo_ros.tuning import plots
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.tuning import belief_plots, plots
 from pacsbo_ros.tuning.run_data import RunData
-from pacsbo_ros.tuning.trial import START, Told
+from pacsbo_ros.tuning.trial import START
+from pacsbo_ros.view.numbers import label, number, quantity, shown, tuned_label
+from pacsbo_ros.view.words import outcome_name, risk
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,16 +46,23 @@ p.note { margin: 12px 0 0; padding: 8px 14px; border-left: 4px solid #c08212;
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(170px, 1fr)); gap: 12px; }
 .tile, section.card { background: #fff; border: 1px solid #e1e7ec; border-radius: 14px; }
 .tile { padding: 13px 16px; }
-.tile b { display: block; font-size: 19px; white-space: nowrap; font-weight: 650;
+.tile b { display: block; font-size: 19px; font-weight: 650;
           font-variant-numeric: tabular-nums; }
 .tile span { color: #66727f; font-size: 13px; }
+.values { display: flex; flex-wrap: wrap; gap: 6px 34px; margin: 0 0 12px; padding: 13px 16px;
+        background: #fff6dd; border: 1px solid #f0dfae; border-radius: 14px; }
+.values div { min-width: 0; overflow-wrap: anywhere; }
+.values b { font-size: 19px; font-weight: 650; font-variant-numeric: tabular-nums; }
+.values span { display: block; color: #7d6b33; font-size: 13px; }
 section.card { padding: 14px; overflow-x: auto; }
 svg { width: 100%; height: auto; display: block; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums;
         font-size: 13.5px; }
 th { text-align: left; color: #66727f; font-weight: 600; border-bottom: 1px solid #d5dde4; }
-th, td { padding: 5px 10px 5px 0; white-space: nowrap; }
-td.words { white-space: normal; min-width: 16em; }
+th, td { padding: 5px 10px 5px 0; }
+th { vertical-align: bottom; }
+td { white-space: nowrap; }
+td.words { white-space: normal; min-width: 14em; }
 tr + tr td { border-top: 1px solid #eef2f5; }
 tr.unsafe td { color: #c0272d; } tr.best td { background: #fff6dd; }
 details summary { cursor: pointer; color: #66727f; }
@@ -65,8 +75,9 @@ def write_report(folder: Path) -> Path:
     import matplotlib
     matplotlib.use('Agg')
     with matplotlib.rc_context(plots.STYLE):
-        figures = _figures(run)
-        for name in ('history', 'gain_plane'):
+        figures, failed = _figures(run)
+        run = replace(run, notes=(*run.notes, *failed))
+        for name in ('history', 'belief'):
             if name in figures:
                 figures[name].savefig(folder / f'{name}.png', dpi=130)
         content = _page(run, {name: _svg(figure) for name, figure in figures.items()})
@@ -77,20 +88,28 @@ def write_report(folder: Path) -> Path:
     return page
 
 
-def _figures(run: RunData) -> dict[str, Figure]:
-    """Draw what there is data for."""
-    figures = {}
-    if run.planes:
-        figures['gain_plane'] = plots.plane(run.planes[-1])
-    if len(run.planes) > 1:
-        figures['growth'] = plots.growth(run.planes)
+def _figures(run: RunData) -> tuple[dict[str, Figure], list[str]]:
+    """Draw what there is data for; say what could not be drawn."""
+    wanted: dict[str, Callable[[], Figure]] = {}
+    if run.slices:
+        wanted['belief'] = lambda: belief_plots.belief(run.slices[-1])
+    if len(run.slices) > 1:
+        wanted['growth'] = lambda: belief_plots.growth(run.slices)
     if run.told:
-        figures['history'] = plots.history(run)
+        wanted['history'] = lambda: plots.history(run)
     if run.progress and run.progress[-1].functions:
-        figures['norms'] = plots.norms(run)
+        wanted['norms'] = lambda: plots.norms(run)
+    if run.progress and len(run.progress[-1].length_scales) > 1:
+        wanted['scales'] = lambda: plots.length_scales(run.progress[-1])
     if run.traces:
-        figures['traces'] = plots.traces(run)
-    return figures
+        wanted['traces'] = lambda: plots.traces(run)
+    figures, failed = {}, []
+    for name, draw in wanted.items():
+        try:
+            figures[name] = draw()
+        except Exception as error:  # sound files may still hold numbers that nobody can draw
+            failed.append(f'The picture {name} could not be drawn: {error}')
+    return figures, failed
 
 
 def _svg(figure: Figure) -> str:
@@ -103,57 +122,93 @@ def _svg(figure: Figure) -> str:
 def _page(run: RunData, figures: dict[str, str]) -> str:
     verdict = (('good', 'verified') if run.verified else ('warn', 'not verified')
                if all(t.measured.safe for t in run.told) else ('bad', 'not verified'))
-    parts = [f'<div class="tiles">{"".join(_tile(*tile) for tile in _tiles(run))}</div>']
-    parts += [f'<p class="note">{escape(note)}</p>' for note in run.notes]
+    parts = [_best(run),
+             f'<div class="tiles">{"".join(_tile(*tile) for tile in _tiles(run))}</div>']
+    parts += [f'<p class="note">{escape(note)}</p>' for note in _notes(run)]
     for name, title, lead in (
-            ('gain_plane', 'The gain plane',
-             'What the model guarantees at the end of the run. Gains inside the line are safe '
-             'with high probability; every circle was tried on the plant.'),
-            ('growth', 'How the safe set grew', 'The close-up at some stages of the run.'),
+            ('belief', 'What is guaranteed', _belief_lead(run)),
+            ('growth', 'How the safe set grew', _growth_lead(run)),
             ('history', 'Episode by episode', 'What every episode measured.'),
             ('norms', 'What the optimiser estimated',
-             'The bound B on the norm of each function, per domain, and the share of all gains '
-             'that is known to be safe.'),
+             'The bound B on the norm of each function, per domain, and the share of all '
+             'values that is known to be safe.'),
+            ('scales', 'How smooth the functions are', 'What the data say of the length scale.'),
             ('traces', 'How it moved', 'Chosen episodes as they were measured; dashed: the '
              'limits that came near.')):
         if name in figures:
-            parts.append(f'<h2>{title}</h2><p class="lead">{lead}</p>'
+            parts.append(f'<h2>{title}</h2><p class="lead">{escape(lead)}</p>'
                          f'<section class="card">{figures[name]}</section>')
-    parts += [_outcomes(run), _episodes(run), _parameters(run)]
+    parts += [_outcomes(run), _risk(run), _episodes(run), _parameters(run)]
     count = len(run.told)
     return ('<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f'<title>Run {escape(run.run_id)}</title><style>{CSS}</style></head><body>'
             f'<header><div><h1>Run {escape(run.run_id)}'
             f'<span class="pill {verdict[0]}">{verdict[1]}</span></h1>'
-            f'<p>Safe tuning of {escape(", ".join(run.names))} · {count} '
-            f'episode{"s" * (count != 1)}</p></div></header>'
+            f'<p>Safe tuning of {escape(", ".join(run.names))} of {escape(run.robot.name)} · '
+            f'{count} episode{"s" * (count != 1)}</p></div></header>'
             f'<main>{"".join(parts)}</main></body></html>\n')
+
+
+def _best(run: RunData) -> str:
+    """Return the best values, however many, each with its unit."""
+    if run.best is None:
+        return ''
+    return '<div class="values">' + ''.join(
+        f'<div><span>best {escape(name)}</span><b>{number(value)}</b> {escape(unit)}</div>'
+        for name, unit, value in zip(run.names, run.units, run.best.trial.values,
+                                     strict=True)) + '</div>'
 
 
 def _tiles(run: RunData) -> list[tuple[str, str]]:
     """Return the numbers that sum the run up."""
     unsafe = sum(not t.measured.safe for t in run.told)
     tiles = [(f'{unsafe} of {len(run.told)}', 'episodes unsafe')]
-    best = run.best
+    best, unit = run.best, run.robot.reward.unit
     if best is not None:
         gain = best.measured.reward - run.told[0].measured.reward
-        tiles = [(_gains(best), 'best gains'),
-                 (f'{best.measured.reward:.4f}', f'their reward, {gain:+.4f} since the start'),
-                 (f'{math.degrees(best.measured.max_alpha):.1f}°', 'their largest angle'), *tiles]
-    if run.planes:
-        first, last = run.planes[0], run.planes[-1]
-        tiles.append((f'{100 * last.safe_share:.1f} %',
-                      f'of the plane known safe, from {100 * first.safe_share:.1f} %'))
+        sign = '+' if gain >= 0 else ''
+        tiles = [(quantity(best.measured.reward, unit, 5),
+                  f'best reward, {sign}{number(gain, 3)} since the start'),
+                 *((quantity(peak, s.unit), f'its largest |{s.name}|' + (
+                     f' of {quantity(s.limit, s.unit)} allowed' if s.limit is not None else ''))
+                   for s, peak in zip(run.robot.signals, best.measured.peaks, strict=False)),
+                 *tiles]
+    if run.progress:
+        first, last = run.progress[0], run.progress[-1]
+        if last.safe_share:
+            start = f', from {100 * first.safe_share[-1]:.1f} %' if first.safe_share else ''
+            tiles.append((f'{100 * last.safe_share[-1]:.1f} %',
+                          f'of the box known safe{start}'))
+        if last.delta > 0:
+            tiles.append((risk(last.delta_spent, last.delta), 'risk spent'))
     return tiles
+
+
+def _notes(run: RunData) -> list[str]:
+    """Return what could not be read, and what the optimiser warned of at the end."""
+    return [*run.notes, *(run.progress[-1].warnings if run.progress else ())]
+
+
+def _belief_lead(run: RunData) -> str:
+    """Say what is slice and what is projection."""
+    if not run.slices:
+        return ''
+    last = run.slices[-1]
+    if last.is_curve or len(last.names) == 2:
+        return f'At the end of the run. {last.sentence()} Every dot was tried on the robot.'
+    return ('At the end of the run, for every pair of values. Colour and line are slices '
+            'through the best values: those that are not shown stay at their best. Dots and '
+            'hulls are projections: pale dots had other values there.')
+
+
+def _growth_lead(run: RunData) -> str:
+    pair = run.slices[-1].pairs[0].replace(', ', ' and ') if run.slices else ''
+    return f'The close-up over {pair} at some stages of the run.'
 
 
 def _tile(value: str, words: str) -> str:
     return f'<div class="tile"><b>{escape(value)}</b><span>{escape(words)}</span></div>'
-
-
-def _gains(told: Told) -> str:
-    return '(' + ', '.join(f'{g:.2f}' for g in told.trial.gains).replace('-', '−') + ')'
 
 
 def _table(head: list[str], rows: list[tuple[str, list[Any]]]) -> str:
@@ -170,38 +225,54 @@ def _table(head: list[str], rows: list[tuple[str, list[Any]]]) -> str:
 def _outcomes(run: RunData) -> str:
     if not run.told:
         return '<p class="note">No episode has been told yet.</p>'
-    counts: dict[Outcome, int] = {}
+    counts: dict[int, int] = {}
     for told in run.told:
-        outcome = Outcome(told.measured.outcome)
-        counts[outcome] = counts.get(outcome, 0) + 1
+        counts[told.measured.outcome] = counts.get(told.measured.outcome, 0) + 1
     return '<h2>Outcomes</h2><p class="lead">How the episodes ended.</p>' + _table(
         ['episodes', 'outcome', 'meaning'],
-        [('', [n, o.name.lower().replace('_', ' '), o.sentence])
-         for o, n in sorted(counts.items())])
+        [('', [n, outcome_name(code), Outcome(code).sentence])
+         for code, n in sorted(counts.items())])
+
+
+def _risk(run: RunData) -> str:
+    """Return who spent how much of the promised failure probability."""
+    last = run.progress[-1] if run.progress else None
+    if last is None or not last.ledger:
+        return ''
+    return ('<h2>Risk</h2><p class="lead">'
+            f'{risk(last.delta_spent, last.delta)} of the promised failure probability is '
+            'spent.</p>' + _table(['who spent how much'], [('', [line]) for line in last.ledger]))
 
 
 def _episodes(run: RunData) -> str:
     if not run.told:
         return ''
     rows = []
-    starts = {told.trial.gains for told in run.told if told.trial.role == START}
+    signals = run.robot.signals
+    starts = {told.trial.values for told in run.told if told.trial.role == START}
     for told in run.told:
         m, t = told.measured, told.trial
-        guaranteed = ('by you' if t.gains in starts
+        guaranteed = ('by you' if t.values in starts
                       else f'{min(t.lower[1:]):.2f}' if len(t.lower) > 1 else '–')
         kind = 'best' if told is run.best else '' if m.safe else 'unsafe'
         rows.append((kind, [
-            t.iteration, _gains(told), t.role, t.domain, f'{m.reward:.4f}',
-            f'{math.degrees(m.max_alpha):.1f}°', f'{min(m.values[1:]):.2f}', guaranteed,
+            t.iteration, *map(number, t.values), t.role, t.domain, number(m.reward, 5),
+            *(f'{margin:.2f}'.replace('-', '−') for margin in m.margins), guaranteed,
+            *(number(shown(peak, s.unit), 3) for s, peak in zip(signals, m.peaks, strict=False)),
             m.reason]))
-    return ('<h2>Episodes</h2><p class="lead">Margins are scaled; 0 or more is safe. Start gains '
-            'are safe because you said so.</p>') + _table(
-        ['#', 'gains', 'role', 'domain', 'reward', 'max |α|', 'margin', 'guaranteed', 'end'], rows)
+    return ('<h2>Episodes</h2><p class="lead">Margins are scaled; 0 or more is safe. Starts are '
+            'safe because you said so.</p>') + _table(
+        ['#', *map(tuned_label, run.names, run.units), 'role', 'domain',
+         label('reward', run.robot.reward.unit),
+         *(f'margin of {name}' for name in run.robot.constraints), 'guaranteed',
+         *(label(f'max |{s.name}|', s.unit) for s in signals), 'end'], rows)
 
 
 def _parameters(run: RunData) -> str:
-    rows = [('', [name, value]) for name, value in run.parameters.items()]
-    if not run.parameters:
+    rows = [('', [name, value]) for name, value in
+            ({f'fixed {name}': value for name, value in run.fixed.items()}
+             | run.parameters).items()]
+    if not rows:
         return ''
     return ('<h2>Parameters</h2><details open><summary>As they were in force</summary>'
             + _table(['parameter', 'value'], rows) + '</details>')

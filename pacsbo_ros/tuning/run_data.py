@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-import json
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
-
-from pacsbo_ros.furuta.outcome import Outcome
+from pacsbo_ros.files import (
+    FileError,
+    parse_json,
+    parse_yaml,
+    read_bytes,
+    RECORDS,
+    TEXT,
+)
+from pacsbo_ros.robots.contract import Description, RewardScale, Signal
 from pacsbo_ros.tuning.keepsakes import Keepsakes, Progress
 from pacsbo_ros.tuning.run_folder import BEST_GAINS, JOURNAL, PARAMETERS
 from pacsbo_ros.tuning.trace import Trace
-from pacsbo_ros.tuning.trial import START, VERIFICATION, Told
-from pacsbo_ros.view.plane import GainPlane
+from pacsbo_ros.tuning.trial import START, Told, VERIFICATION
+from pacsbo_ros.view.slices import Slices
 
-STAGES = 4  # planes that show how the safe set grew
+STAGES = 4  # pictures that show how the safe set grew
 
 
 @dataclass(frozen=True)
@@ -26,14 +30,17 @@ class RunData:
     """Hold what a run left behind."""
 
     run_id: str
-    names: tuple[str, ...]  # of the tuned gains
+    robot: Description  # what was tuned on; its tunables are left out
+    names: tuple[str, ...]  # of the tuned values
+    units: tuple[str, ...]
+    fixed: dict[str, float]  # what the robot could tune and the run left as it was
     told: tuple[Told, ...]
     notes: tuple[str, ...]  # sentences on what could not be read
     parameters: dict[str, Any]
-    planes: tuple[GainPlane, ...]  # some stages, the last one last
+    slices: tuple[Slices, ...]  # some stages, the last one last
     progress: tuple[Progress, ...]
     traces: dict[str, tuple[Told, Trace]]  # chosen episodes, by why they were chosen
-    verified: bool  # the best gains were verified and written
+    verified: bool  # the best values were verified and written
 
     @classmethod
     def load(cls, folder: Path) -> RunData:
@@ -41,27 +48,28 @@ class RunData:
         journal = folder / JOURNAL
         if not journal.is_file():
             raise ValueError(f'{folder} is not a run folder: it has no {JOURNAL}')
-        names, told, notes = _read(journal)
+        problem, told, notes = _read(journal)
+        try:
+            described = _described(problem, told)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            described = _described({}, told)
+            notes.append(f'The first line of {journal.name} does not describe a robot.')
         parameters, note = _parameters(folder / PARAMETERS)
         keepsakes = Keepsakes(folder)
-        planes = tuple(keepsakes.planes(STAGES))
+        slices = tuple(keepsakes.slices(STAGES))
         traces = {why: (item, trace) for why, item in _chosen(told).items()
                   if (trace := keepsakes.trace(item.trial.iteration)) is not None
                   and len(trace.samples)}
+        progress = tuple(keepsakes.progress())
         left_out = [f'{name} could not be read and is left out.' for name in keepsakes.damaged]
-        return cls(folder.resolve().name, names, tuple(told), (*notes, *note, *left_out),
-                   parameters, planes, tuple(keepsakes.progress()), traces,
+        return cls(folder.resolve().name, *described, tuple(told),
+                   (*notes, *note, *left_out), parameters, slices, progress, traces,
                    (folder / BEST_GAINS).exists())
 
     @property
     def best(self) -> Told | None:
-        """Return the best episode among gains that were never unsafe."""
+        """Return the best episode among values that were never unsafe."""
         return best_of(self.told)
-
-    @property
-    def alpha_limit(self) -> float:
-        """Return the limit of alpha in rad; NaN if no trace tells it."""
-        return next((trace.alpha_limit for _, trace in self.traces.values()), math.nan)
 
     def column(self, value) -> np.ndarray:
         """Return a number of every episode."""
@@ -69,9 +77,9 @@ class RunData:
 
 
 def best_of(told: list[Told] | tuple[Told, ...]) -> Told | None:
-    """Return the best episode among gains that were never unsafe; None if there is none."""
-    unsafe = {t.trial.gains for t in told if not t.measured.safe}
-    return max((t for t in told if t.trial.gains not in unsafe and t.trial.role != VERIFICATION),
+    """Return the best episode among values that were never unsafe; None if there is none."""
+    unsafe = {t.trial.values for t in told if not t.measured.safe}
+    return max((t for t in told if t.trial.values not in unsafe and t.trial.role != VERIFICATION),
                key=lambda t: t.measured.reward, default=None)
 
 
@@ -85,41 +93,63 @@ def _chosen(told: list[Told]) -> dict[str, Told]:
         chosen['best'] = best
     searched = [t for t in told if t.trial.role not in (START, VERIFICATION)]
     if searched:
-        tightest = min(searched, key=lambda t: min(t.measured.values[1:]))
+        tightest = min(searched, key=lambda t: t.measured.margin)
         chosen['closest to a limit' if tightest.measured.safe else 'worst'] = tightest
     if told[-1].trial.role == VERIFICATION:
         chosen['verification'] = told[-1]
     return chosen
 
 
-def _read(journal: Path) -> tuple[tuple[str, ...], list[Told], list[str]]:
-    """Return the names of the gains, the episodes up to the first damaged line, and notes."""
-    names: tuple[str, ...] = ()
+def _read(journal: Path) -> tuple[dict[str, Any], list[Told], list[str]]:
+    """Return the problem, the episodes up to the first damaged line, and notes."""
+    problem: dict[str, Any] = {}
     told: list[Told] = []
-    for number, line in enumerate(journal.read_text('utf-8', 'replace').splitlines(), start=1):
+    for number, line in enumerate(read_bytes(journal, RECORDS).splitlines(), start=1):
         try:
-            data = json.loads(line)
+            data = parse_json(line, journal.name)
             if number == 1:
-                names = tuple(map(str, data['problem'].get('box', {}).get('names', ())))
+                problem = dict(data['problem'])
             else:
-                episode = Told.from_record(data)
-                Outcome(episode.measured.outcome)
-                told.append(episode)
+                told.append(Told.from_record(data))
         except (ValueError, KeyError, TypeError, AttributeError):
-            return names, told, [f'Line {number} of {journal.name} could not be read; what '
-                                 'follows it is not shown.']
-    return names or tuple(f'gain {i + 1}' for i in range(
-        len(told[0].trial.gains) if told else 0)), told, []
+            return problem, told, [f'Line {number} of {journal.name} could not be read; what '
+                                   'follows it is not shown.']
+    return problem, told, []
+
+
+def _described(problem: dict[str, Any], told: list[Told]) -> tuple[
+        Description, tuple[str, ...], tuple[str, ...], dict[str, float]]:
+    """Return robot, names and units of the tuned values, and what was fixed."""
+    robot = problem.get('robot', {})
+    count = len(told[0].trial.values) if told else 0
+    margins, peaks = ((len(told[0].measured.margins), len(told[0].measured.peaks)) if told
+                      else (0, 0))
+    names = tuple(problem.get('box', {}).get('names', ())) or tuple(
+        f'value {i + 1}' for i in range(count))
+    units = {t['name']: t['unit'] for t in robot.get('tunables', ())}
+    signals = _signals(robot.get('signals')) or tuple(
+        Signal(f'signal {i + 1}', '') for i in range(peaks))
+    constraints = tuple(robot.get('constraints', ())) or tuple(
+        f'constraint {i + 1}' for i in range(margins))
+    description = Description(
+        robot.get('name', 'robot'), (), signals, _signals(robot.get('commands')), constraints,
+        RewardScale(**robot.get('reward', {})), robot.get('plant', ''))
+    return (description, names, tuple(units.get(name, '') for name in names),
+            problem.get('fixed', {}))
+
+
+def _signals(items: list[dict[str, Any]] | None) -> tuple[Signal, ...]:
+    return tuple(Signal(item['name'], item['unit'], item['limit']) for item in items or ())
 
 
 def _parameters(path: Path) -> tuple[dict[str, Any], list[str]]:
     """Return the parameters of all nodes under 'node name', and notes."""
     result: dict[str, Any] = {}
     try:
-        content = yaml.safe_load(path.read_text(encoding='utf-8')) if path.exists() else None
+        content = parse_yaml(read_bytes(path, TEXT), path.name) if path.exists() else None
         for node, parameters in (content or {}).items():
             for name, value in parameters.get('ros__parameters', {}).items():
                 result[f'{node.rsplit("/", 1)[-1]} {name}'] = value
-    except (yaml.YAMLError, UnicodeDecodeError, AttributeError):
+    except (FileError, AttributeError, TypeError):
         return {}, [f'{path.name} could not be read and is left out.']
     return result, []

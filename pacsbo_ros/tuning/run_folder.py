@@ -7,9 +7,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from pacsbo_ros.tuning.trial import Told
+from pacsbo_ros.tuning.tuning import Problem
+import yaml
 
 JOURNAL = 'episodes.jsonl'
 PARAMETERS = 'parameters.yaml'
@@ -57,20 +57,33 @@ class RunFolder:
         """Save the resolved parameters as a ROS parameter file."""
         self._write(PARAMETERS, yaml.safe_dump(parameters, sort_keys=False))
 
-    def write_best_gains(self, names: tuple[str, ...], best: Told, verified: Told) -> None:
-        """Save the best gains as a ROS parameter file for the controller."""
-        head = [
-            f'# Best safely evaluated gains of run {self.run_id}.',
-            f'# found in episode {best.trial.iteration}: reward {best.measured.reward:.4f}, '
-            f'max |alpha| {best.measured.max_alpha:.4f} rad',
-            f'# verified in episode {verified.trial.iteration}: reward '
-            f'{verified.measured.reward:.4f}, max |alpha| {verified.measured.max_alpha:.4f} rad']
-        gains = dict(zip(names, best.trial.gains, strict=True))
-        self._write(BEST_GAINS, '\n'.join(head) + '\n' + yaml.safe_dump(
-            {'/**/furuta_controller': {'ros__parameters': gains}}, sort_keys=False))
+    def write_best_gains(self, problem: Problem, best: Told, verified: Told) -> None:
+        """Save all values, the best of what was tuned among them, as a ROS parameter file."""
+        head = [f'# Best safely evaluated values of run {self.run_id} on {problem.robot.name}.',
+                f'# found in episode {_words(problem, best)}',
+                f'# verified in episode {_words(problem, verified)}',
+                f'# tuned: {", ".join(problem.box.names)}; the others as in every episode']
+        nodes: dict[str, Any] = {}
+        for name, value in problem.complete(best.trial.values).items():
+            tunable = problem.robot.tunable(name)
+            node = tunable.node or problem.robot.name
+            section = nodes.setdefault(node if node.startswith('/') else f'/**/{node}',
+                                       {'ros__parameters': {}})
+            section['ros__parameters'][tunable.parameter or name] = value
+        self._write(BEST_GAINS, '\n'.join(head) + '\n' + yaml.safe_dump(nodes, sort_keys=False))
 
     def _write(self, name: str, text: str) -> None:
         """Replace a file in one step, so that a reader never sees half of it."""
         temporary = self.path / f'.{name}.tmp'
         temporary.write_text(text, encoding='utf-8')
         temporary.replace(self.path / name)
+
+
+def _words(problem: Problem, told: Told) -> str:
+    """Return number, reward and peaks of an episode."""
+    m, unit = told.measured, problem.robot.reward.unit
+    peaks = [f'max |{s.name}| {peak:.4f} {s.unit}'
+             for s, peak in zip(problem.robot.signals, m.peaks, strict=True)
+             if s.limit is not None]
+    reward = f'{told.trial.iteration}: reward {m.reward:.4f} {unit}'.rstrip()
+    return ', '.join([reward, *peaks])

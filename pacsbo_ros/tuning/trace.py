@@ -3,38 +3,54 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+import re
 
 import numpy as np
 from numpy.typing import NDArray
+from pacsbo_ros.files import read_bytes
 
-from pacsbo_ros.furuta.episode import TRACE_COLUMNS
+LIMITS = 'limits '  # how the first line begins
+LARGEST_FILE = 2_000_000  # bytes; a trace of 2000 samples has a tenth of it
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Hold the samples of an episode and the limits that it had to keep."""
+    """Hold the samples of an episode and the limits that its signals had to keep."""
 
-    samples: NDArray[np.float64]  # (n, 6), columns TRACE_COLUMNS
-    alpha_limit: float  # rad
-    theta_limit: float  # rad
+    columns: tuple[str, ...]  # time first, then signals and commands
+    units: tuple[str, ...]
+    samples: NDArray[np.float64]  # (n, columns)
+    limits: tuple[float, ...]  # one per column, NaN where there is none
+
+    def __post_init__(self) -> None:
+        width = len(self.columns)
+        if not (self.columns[:1] == ('time',) and len(self.units) == len(self.limits) == width
+                and self.samples.ndim == 2 and self.samples.shape[1] == width):
+            raise ValueError(f'a trace of the columns {self.columns} does not fit its '
+                             f'{len(self.units)} units, {len(self.limits)} limits or samples of '
+                             f'shape {self.samples.shape}')
 
     def column(self, name: str) -> NDArray[np.float64]:
         """Return one quantity over time."""
-        return self.samples[:, TRACE_COLUMNS.index(name)]
+        return self.samples[:, self.columns.index(name)]
 
     def save(self, path: Path) -> None:
         """Write the file."""
-        head = (f'alpha_limit {self.alpha_limit:.6g} rad, theta_limit {self.theta_limit:.6g} rad\n'
-                + ','.join(TRACE_COLUMNS))
+        names = (f'{name} [{unit}]' for name, unit in zip(self.columns, self.units, strict=True))
+        head = LIMITS + ','.join(f'{v:.6g}' for v in self.limits) + '\n' + ','.join(names)
         np.savetxt(path, self.samples, fmt='%.5g', delimiter=',', header=head)
 
     @classmethod
     def load(cls, path: Path) -> Trace:
         """Read a file that save() wrote; ValueError if it is something else."""
-        with path.open(encoding='utf-8') as file:
-            words = file.readline().replace(',', '').split()
-        if words[1:2] != ['alpha_limit'] or words[4:5] != ['theta_limit']:
-            raise ValueError(f'{path} is not a trace: its first line names no limits')
-        samples = np.loadtxt(path, delimiter=',', ndmin=2).reshape(-1, len(TRACE_COLUMNS))
-        return cls(samples, float(words[2]), float(words[5]))
+        content = read_bytes(path, LARGEST_FILE).decode('utf-8')
+        first, second = (line.removeprefix('# ') for line in (content + '\n\n').split('\n')[:2])
+        heads = [re.fullmatch(r'(.*) \[(.*)\]', head) for head in second.split(',')]
+        if not first.startswith(LIMITS) or not all(heads):
+            raise ValueError(f'{path} is not a trace: its first lines name no limits and columns')
+        columns, units = zip(*(match.groups() for match in heads if match), strict=True)
+        samples = np.loadtxt(StringIO(content), delimiter=',', ndmin=2).reshape(-1, len(columns))
+        return cls(columns, units, samples,
+                   tuple(map(float, first.removeprefix(LIMITS).split(','))))

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
-from pacsbo_ros.furuta.outcome import Outcome
+from pacsbo_ros.robots.contract import EpisodeResult, Outcome
 
-START = 'start'  # role of a trial with the given safe gains
-VERIFICATION = 'verification'  # role of the trial that confirms the best gains
+START = 'start'  # role of a trial with the given safe values
+VERIFICATION = 'verification'  # role of the trial that confirms the best values
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Name the gains to try next and what the model expects of them."""
+    """Name the values to try next and what the model expects of them."""
 
     iteration: int  # from 1
-    gains: tuple[float, ...]  # physical units
+    values: tuple[float, ...]  # of what is tuned, physical units
     point: tuple[float, ...]  # the same in the unit cube
-    seed: int  # of the plant's random start
-    role: str  # start, maximiser, expander or verification
+    seed: int  # of the robot's random start
+    role: str  # start, repeat, goal, maximiser, expander or verification
     domain: str  # start, hull, enlarged, box or verification
-    mean: tuple[float, ...] = ()  # scaled values: reward, then constraints; empty if unknown
+    mean: tuple[float, ...] = ()  # scaled outputs: reward, then constraints; empty if unknown
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
 
@@ -31,17 +31,34 @@ class Trial:
 class Measured:
     """Report what an episode gave that the optimiser may learn from."""
 
-    reward: float  # in [0, 1]
-    max_alpha: float  # rad
-    max_theta: float  # rad
-    values: tuple[float, ...]  # scaled: reward, then constraints (>= 0 safe)
-    outcome: int  # code of furuta.Outcome
+    reward: float  # in the robot's unit
+    scaled_reward: float  # as the optimiser sees it
+    margins: tuple[float, ...]  # scaled, one per constraint; >= 0 is safe
+    noise: tuple[float, ...]  # standard deviations of the outputs; empty: unknown
+    peaks: tuple[float, ...]  # largest |signal|, in the order of the robot's signals
+    outcome: int  # code of Outcome
     reason: str
+
+    @classmethod
+    def of(cls, result: EpisodeResult) -> Measured:
+        """Return what a robot's episode gave."""
+        return cls(result.reward, result.scaled_reward, result.margins, result.noise,
+                   result.peaks, int(result.outcome), result.reason)
+
+    @property
+    def outputs(self) -> tuple[float, ...]:
+        """Return what the optimiser is told: the scaled reward, then the margins."""
+        return (self.scaled_reward, *self.margins)
+
+    @property
+    def margin(self) -> float:
+        """Return the tightest margin."""
+        return min(self.margins)
 
     @property
     def safe(self) -> bool:
         """Tell whether every constraint was kept."""
-        return all(value >= 0 for value in self.values[1:])
+        return all(value >= 0 for value in self.margins)
 
 
 @dataclass(frozen=True)
@@ -68,11 +85,14 @@ class Told:
     def is_sound(self) -> bool:
         """Tell whether there are numbers and words where they belong."""
         trial, measured = self.trial, self.measured
-        tuples = (trial.gains, trial.point, trial.mean, trial.lower, trial.upper, measured.values)
-        numbers = (measured.reward, measured.max_alpha, measured.max_theta,
+        tuples = (trial.values, trial.point, trial.mean, trial.lower, trial.upper,
+                  measured.margins, measured.noise, measured.peaks)
+        numbers = (measured.reward, measured.scaled_reward,
                    *(number for group in tuples for number in group))
         return (all(isinstance(group, tuple) for group in tuples)
                 and all(type(n) in (int, float) and math.isfinite(n) for n in numbers)
                 and all(type(n) is int for n in (trial.iteration, trial.seed, measured.outcome))
-                and len(trial.gains) == len(trial.point) and measured.outcome in tuple(Outcome)
+                and len(trial.values) == len(trial.point) and len(measured.margins) > 0
+                and len(measured.noise) in (0, len(measured.outputs))
+                and measured.outcome in tuple(Outcome)
                 and all(isinstance(s, str) for s in (trial.role, trial.domain, measured.reason)))

@@ -1,8 +1,8 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-A tuning run as a step machine: next() names the gains to try, tell() takes what they gave.
+A tuning run as a step machine: next() names the values to try, tell() takes what they gave.
 
-    safe start gains  ->  ask / tell until the budget is spent  ->  verify the best gains
+    start values, and again  ->  ask / tell until the budget is spent  ->  verify the best values
 
 Everything told is in the journal before the next step. A resumed run replays its journal through
 the same steps and checks that each proposal comes out as recorded, so it goes on exactly where
@@ -15,54 +15,91 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-
-from pacsbo_ros.core import Box, NothingToPropose, Pacsbo, Predictor, SafeOpt, Settings
-from pacsbo_ros.core.optimizer import SafeOptimizer
+from pacsbo_ros.core import Best, Box, NothingToPropose, Predictor, REPEAT, SafeOptimizer, Settings
+from pacsbo_ros.robots.contract import Description
 from pacsbo_ros.tuning.journal import Journal, JournalError
-from pacsbo_ros.tuning.trial import START, VERIFICATION, Measured, Told, Trial
+from pacsbo_ros.tuning.trial import Measured, START, Told, Trial, VERIFICATION
 
-VERIFICATIONS = 3  # so many of the best gains are tried before a run counts as failed
+PREDICTED = 1e-6  # by how much predictions may differ when they are made again, elsewhere
+VERIFICATIONS = 3  # so many of the best values are tried before a run counts as failed
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Say what is tuned, from where, and by which method."""
+    """Say what is tuned on which robot, from where, and by which method."""
 
+    robot: Description
     box: Box
-    start: tuple[tuple[float, ...], ...]  # gains known to be safe, physical units
+    start: tuple[tuple[float, ...], ...]  # values known to be safe, physical units
     settings: Settings
     known_norm: float | None = None  # None: PACSBO; a number: SafeOpt with this B
     seed: int = 0
+    start_repeats: int = 1  # how often the starts are tried again: what differs is noise
 
     def __post_init__(self) -> None:
         if not self.start:
-            raise ValueError('no start gains; give at least one gain vector known to be safe')
-        for gains in self.start:
-            self.box.validate(gains)
+            raise ValueError('no start values; give at least one vector known to be safe')
+        for values in self.start:
+            self.box.validate(values)
+        if self.start_repeats < 0:
+            raise ValueError(f'start_repeats is {self.start_repeats}; give 0 or more')
         if self.settings.dimension != self.box.dimension:
             raise ValueError(f'the settings have {self.settings.dimension} dimensions, the box '
                              f'has {self.box.dimension}')
+        if self.settings.constraints != len(self.robot.constraints):
+            raise ValueError(f'the settings have {self.settings.constraints} constraints, '
+                             f'{self.robot.name} promises {", ".join(self.robot.constraints)}')
+        for name, lower, upper in zip(self.box.names, self.box.lower, self.box.upper, strict=True):
+            tunable = self.robot.tunable(name)
+            if not tunable.lower <= lower <= upper <= tunable.upper:
+                raise ValueError(f'the box of {name} is [{lower:g}, {upper:g}], but '
+                                 f'{self.robot.name} accepts [{tunable.lower:g}, '
+                                 f'{tunable.upper:g}]; give a box within')
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Return the units of what is tuned."""
+        return tuple(self.robot.tunable(name).unit for name in self.box.names)
+
+    @property
+    def fixed(self) -> dict[str, float]:
+        """Return what the robot could tune and this run leaves as it is."""
+        return {t.name: t.default for t in self.robot.tunables if t.name not in self.box.names}
+
+    def complete(self, values: tuple[float, ...]) -> dict[str, float]:
+        """Return all values of the robot by name, the tuned ones first."""
+        return {**dict(zip(self.box.names, values, strict=True)), **self.fixed}
 
     def make_optimizer(self, predictor: Predictor | None) -> SafeOptimizer:
         """Return the optimiser of this problem, not yet told anything."""
         if self.known_norm is None:
-            return Pacsbo(self.settings, self.seed, predictor)
-        return SafeOpt(self.settings, self.known_norm, self.seed)
+            return SafeOptimizer(self.run_settings, self.seed, predictor)
+        return SafeOptimizer(self.run_settings.with_norm(self.known_norm), self.seed)
+
+    @property
+    def run_settings(self) -> Settings:
+        """Return the settings, which are told the starts and what the outputs are called."""
+        return self.settings.replace(
+            starts=len(self.start), output_names=('reward', *self.robot.constraints))
 
     def identity(self, predictor_hash: str) -> dict[str, Any]:
         """Return what a journal must have been made with to be resumed."""
-        return {**asdict(self), 'settings': self.settings.to_dict(), 'predictor': predictor_hash}
+        robot = asdict(self.robot)
+        for tunable in robot['tunables']:
+            del tunable['default']  # of what is tuned it does not matter, the rest is `fixed`
+        return {**asdict(self), 'robot': robot, 'fixed': self.fixed,
+                'settings': self.settings.to_dict(), 'predictor': predictor_hash}
 
 
 class Tuning:
-    """Lead one run from the start gains to the verified best ones."""
+    """Lead one run from the start values to the verified best ones."""
 
     def __init__(self, problem: Problem, budget: int, journal: Journal,
                  predictor: Predictor | None = None) -> None:
         """Take up the journal's episodes; budget counts all of them but the verification."""
         if budget < len(problem.start):
             raise ValueError(f'iterations is {budget}, but there are {len(problem.start)} start '
-                             'gains to evaluate first; give more')
+                             'values to evaluate first; give more')
         self.problem = problem
         self.budget = max(budget, len(journal.told) + 1)  # what was done may be done again
         self.journal = journal
@@ -82,12 +119,15 @@ class Tuning:
             self._end_search('the journal says that the search had ended')
         else:
             self._search_on()
+        where = f'{self.journal.path}: line {told.trial.iteration + 1}'
         trial = self.next()
-        if trial is None or trial.gains != told.trial.gains or trial.role != told.trial.role:
-            raise JournalError(
-                f'{self.journal.path}: line {told.trial.iteration + 1} has gains '
-                f'{told.trial.gains}, this version would have tried '
-                f'{trial.gains if trial else None}; start a new run')
+        if trial is None:
+            raise JournalError(f'{where} comes after the end of the run; start a new run')
+        for name, wanted in vars(trial).items():
+            found = getattr(told.trial, name)
+            if not _same(found, wanted, PREDICTED if name in ('mean', 'lower', 'upper') else 0.0):
+                raise JournalError(f'{where} has {name} {found}, this version would have tried '
+                                   f'{wanted}; restore the file or start a new run')
         self._take(told)
 
     def next(self) -> Trial | None:
@@ -106,7 +146,7 @@ class Tuning:
         return told
 
     def finish(self, reason: str) -> None:
-        """End the search early; the best gains are still verified."""
+        """End the search early; the best values are still verified."""
         self._end_search(reason)
 
     @property
@@ -116,40 +156,50 @@ class Tuning:
 
     @property
     def searching(self) -> bool:
-        """Tell whether new gains are still looked for."""
+        """Tell whether new values are still looked for."""
         return self._searching
 
     @property
     def model(self) -> SafeOptimizer | None:
-        """Return the optimiser once it knows the start gains and one of them is safe."""
-        started = self.searched >= len(self.problem.start) or not self._searching
-        return self.optimizer if started and any(t.measured.safe for t in self.told) else None
+        """Return the optimiser once it knows the start values and one of them is safe."""
+        return self.optimizer if self.optimizer.ready else None
 
     @property
     def best(self) -> Told | None:
-        """Return the best episode among gains that were never unsafe; None if there is none."""
+        """Return the best episode among values that were never unsafe; None if there is none."""
         ranked = self._ranked()
-        return ranked[0] if ranked else None
+        chosen = self.choice
+        return next((t for t in ranked if chosen and t.trial.point == chosen.point),
+                    ranked[0] if ranked else None)
+
+    @property
+    def choice(self) -> Best | None:
+        """Return the best measured point with what the model expects of it, and how surely."""
+        return self.optimizer.best()
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Return what the user should know about the noise, in sentences."""
+        return self.optimizer.notices
 
     @property
     def verified(self) -> Told | None:
-        """Return the verification of the present best gains; None if not done or unsafe."""
+        """Return the verification of the present best values; None if not done or unsafe."""
         best = self.best
         return next((t for t in reversed(self.told) if t.trial.role == VERIFICATION
-                     and best and t.trial.gains == best.trial.gains), None)
+                     and best and t.trial.values == best.trial.values), None)
 
     def _ranked(self) -> list[Told]:
-        unsafe = {t.trial.gains for t in self.told if not t.measured.safe}
+        unsafe = {t.trial.values for t in self.told if not t.measured.safe}
         safe = [t for t in self.told
-                if t.trial.gains not in unsafe and t.trial.role != VERIFICATION]
+                if t.trial.values not in unsafe and t.trial.role != VERIFICATION]
         return sorted(safe, key=lambda t: -t.measured.reward)
 
     def _take(self, told: Told) -> None:
         self._pending = None
         self.told.append(told)
-        self.optimizer.tell(told.trial.point, told.measured.values)
-        if self.model is not None:
-            self.model.state()  # the model moves with every sample, whoever looks at it or not
+        self.optimizer.tell(told.trial.point, told.measured.outputs,
+                            told.measured.noise or None)
 
     def _end_search(self, reason: str) -> None:
         if self._searching:
@@ -169,31 +219,41 @@ class Tuning:
         elif done < len(self.problem.start):
             return self._trial(self.problem.start[done], START, START)
         elif not any(t.measured.safe for t in self.told):
-            self._end_search('none of the start gains is safe; give others')
+            self._end_search('none of the start values is safe; give others')
+        elif done < (1 + self.problem.start_repeats) * len(self.problem.start):
+            return self._trial(self.problem.start[done % len(self.problem.start)], REPEAT, START)
         else:
             answer = self.optimizer.ask()
             if not isinstance(answer, NothingToPropose):
-                gains = tuple(self.problem.box.to_physical(answer.point).tolist())
-                return self._trial(gains, answer.role, answer.domain, answer.point, answer.means,
+                values = tuple(self.problem.box.to_physical(answer.point).tolist())
+                return self._trial(values, answer.role, answer.domain, answer.point, answer.means,
                                    answer.lower, answer.upper)
             self._end_search(answer.reason)
         return None
 
     def _verification(self) -> Trial | None:
-        """Return the best gains once more unless they were verified or too many failed."""
+        """Return the best values once more unless they were verified or too many failed."""
         lately = takewhile(lambda t: t.trial.role == VERIFICATION, reversed(self.told))
         best = self.best
         if best is None or self.verified is not None or len(list(lately)) >= VERIFICATIONS:
             return None
-        return self._trial(best.trial.gains, VERIFICATION, VERIFICATION, best.trial.point)
+        return self._trial(best.trial.values, VERIFICATION, VERIFICATION, best.trial.point)
 
-    def _trial(self, gains: tuple[float, ...], role: str, domain: str,
+    def _trial(self, values: tuple[float, ...], role: str, domain: str,
                point: tuple[float, ...] | None = None, mean: tuple[float, ...] = (),
                lower: tuple[float, ...] = (), upper: tuple[float, ...] = ()) -> Trial:
         iteration = len(self.told) + 1
         # Every episode has its own random start, and a repeated run has the same ones.
         seed = int(np.random.SeedSequence([self.problem.seed, iteration]).generate_state(1)[0])
         if point is None:
-            point = tuple(self.problem.box.to_unit(gains).tolist())
-        return Trial(iteration, tuple(gains), tuple(point), seed, role, domain, tuple(mean),
+            point = tuple(self.problem.box.to_unit(values).tolist())
+        return Trial(iteration, tuple(values), tuple(point), seed, role, domain, tuple(mean),
                      tuple(lower), tuple(upper))
+
+
+def _same(found: Any, wanted: Any, tolerance: float) -> bool:
+    """Tell whether a field of a journal is what it has to be, numbers within a tolerance."""
+    if not tolerance or not isinstance(wanted, tuple):
+        return found == wanted
+    return len(found) == len(wanted) and bool(
+        np.allclose(found, wanted, rtol=tolerance, atol=tolerance))

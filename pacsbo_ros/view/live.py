@@ -17,7 +17,7 @@ import time
 from typing import Any, NamedTuple
 
 from pacsbo_ros.view.palette import SILENT
-from pacsbo_ros.view.plane import GainPlane
+from pacsbo_ros.view.slices import Slices
 
 SILENCE = 0.5  # s without a verdict after which the monitor counts as silent
 EVENTS_KEPT = 200
@@ -36,8 +36,9 @@ class Told(NamedTuple):
     """One told episode of the history."""
 
     reward: float
-    max_alpha: float  # rad, NaN if unknown
     safe: bool
+    margins: tuple[float, ...] = ()  # scaled, by constraint; empty if unknown
+    peaks: tuple[float, ...] = ()  # largest |signal|, by signal; empty if unknown
 
 
 @dataclass(frozen=True)
@@ -46,14 +47,14 @@ class Snapshot:
 
     safety: Any = None  # SafetyStatus
     safety_seen: float = -math.inf  # steady clock [s]
+    robot: Any = None  # Robot
     controller: Any = None  # ControllerState
     optimizer: Any = None  # OptimizerState
     optimizer_gone: bool = False  # it spoke once, and nobody publishes its state now
     candidate: Any = None  # Candidate
-    plane: GainPlane | None = None
+    slices: Slices | None = None
     told: dict[int, Told] = field(default_factory=dict)  # by iteration, never changed in place
-    alpha_limit: float = math.nan  # rad, the controller's constraint
-    angles: tuple[float, float] = (0.0, 0.0)  # theta, alpha, the newest finite ones
+    newest: dict[str, float] = field(default_factory=dict)  # signals, the newest finite values
 
     def verdict(self, now: float) -> int:
         """Return the monitor's state, or SILENT."""
@@ -86,13 +87,17 @@ class Live:
 
     def see_safety(self, message: Any) -> None:
         """Take in a verdict of the monitor."""
-        angles = self.snapshot.angles
-        if math.isfinite(message.theta) and math.isfinite(message.alpha):
-            angles = (message.theta, message.alpha)
-        self._update(safety=message, safety_seen=time.monotonic(), angles=angles)
+        fresh = {name: value for name, value in zip(message.signals, message.newest, strict=False)
+                 if math.isfinite(value)}
+        self._update(safety=message, safety_seen=time.monotonic(),
+                     newest={**self.snapshot.newest, **fresh})
+
+    def see_robot(self, message: Any) -> None:
+        """Take in what the robot is."""
+        self._update(robot=message)
 
     def see_controller(self, message: Any) -> None:
-        """Take in a heartbeat of the controller."""
+        """Take in a heartbeat of what runs the episodes."""
         self._update(controller=message)
 
     def see_candidate(self, message: Any) -> None:
@@ -103,27 +108,27 @@ class Live:
         """Take in whether there is an optimiser at all."""
         self._update(optimizer_gone=self.snapshot.optimizer is not None and not present)
 
-    def see_limit(self, alpha_limit: float) -> None:
-        """Take in the controller's limit on alpha."""
-        self._update(alpha_limit=alpha_limit)
-
     def see_optimizer(self, message: Any) -> None:
         """Take in the progress of the run; another run's history is forgotten."""
         old = self.snapshot.optimizer
         if old is None or old.run_id != message.run_id:
-            self._update(plane=None, told={})
+            self._update(slices=None, told={})
         if message.iteration:
-            self._tell([(message.iteration, Told(message.reward, message.max_alpha,
-                                                 message.margin >= 0))])
+            self._tell([(message.iteration, Told(
+                message.reward, message.margin >= 0, tuple(message.margins),
+                tuple(message.peaks)))])
         self._update(optimizer=message)
 
-    def see_plane(self, plane: GainPlane) -> None:
+    def see_slices(self, slices: Slices) -> None:
         """Take in a map; it also tells of episodes from before this page was opened."""
         known = self.snapshot.told
-        self._tell((i, known.get(i, Told(float(reward), math.nan, bool(safe))))
-                   for i, (reward, safe) in enumerate(
-                       zip(plane.sample_reward, plane.sample_safe, strict=True), start=1))
-        self._update(plane=plane)
+        self._tell((i, known.get(i, Told(float(reward), bool(safe), tuple(margins),
+                                         tuple(peaks))))
+                   for i, (reward, safe, margins, peaks) in enumerate(
+                       zip(slices.sample_reward, slices.sample_safe,
+                           slices.sample_margins.tolist(), slices.sample_peaks.tolist(),
+                           strict=True), start=1))
+        self._update(slices=slices)
 
     def _tell(self, items: Iterable[tuple[int, Told]]) -> None:
         self._update(told=dict(sorted({**self.snapshot.told, **dict(items)}.items())))

@@ -11,36 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-import math
 import time
 from typing import Any
 
-from nicegui import Client, app, ui
-
-from pacsbo_ros.view import charts, palette, pendulum, words
+from nicegui import app, Client, ui
+from pacsbo_ros.view import charts, palette, rows, tables, words
 from pacsbo_ros.view.access import Guard, same_token
+from pacsbo_ros.view.belief_card import BeliefCard, draw
 from pacsbo_ros.view.live import Live, Snapshot
+from pacsbo_ros.view.numbers import label, quantity
+from pacsbo_ros.view.robot_card import RobotCard
+from pacsbo_ros.view.style import STYLE
 
 LEVELS = {'info': '#3b82c4', 'good': palette.SAFE, 'warn': '#d99a1c', 'bad': palette.UNSAFE,
           'idle': palette.IDLE}
-ZOOM = 10.0  # scene units per metre: three.js clips what is nearer than 0.1
-MOVED = 0.002  # rad: smaller moves of the pendulum are not sent
-STYLE = '''
-body { background: #0d131a; }
-.nicegui-content { padding: 0; }
-.card { background: #151d27; border: 1px solid #222d3a; border-radius: 14px; padding: 14px;
-        box-shadow: none; }
-.card-title { color: #8796a5; font-size: 12px; letter-spacing: .08em; text-transform: uppercase;
-              font-weight: 600; }
-.number { font-variant-numeric: tabular-nums; font-size: 20px; color: #eef3f8; line-height: 1.2; }
-.caption { color: #8796a5; font-size: 12px; }
-.stop { font-size: 22px !important; font-weight: 800; letter-spacing: .12em; border-radius: 12px;
-        min-height: 56px; min-width: 150px; box-shadow: 0 0 0 3px #0d131a, 0 0 0 5px #e5484d; }
-.chart { height: 240px; }
-@media (min-width: 1024px) { .chart { height: max(240px, calc(100vh - 606px)); } }
-.events { font-size: 12.5px; border: none !important; background: transparent !important; }
-.events * { white-space: pre-wrap !important; font-family: inherit; }
-'''
 
 
 @dataclass(frozen=True)
@@ -56,9 +40,9 @@ ACTIONS = (
     Action('pause', 'pause', 'Hold before the next episode'),
     Action('resume', 'play_arrow', 'Go on after a pause'),
     Action('approve', 'check', 'Let the waiting candidate run'),
-    Action('finish', 'flag', 'Try no more new gains; verify the best ones'),
-    Action('reset', 'restart_alt', 'Clear a stop; the plant stays disarmed'),
-    Action('arm', 'power_settings_new', 'Allow the motor to move again'),
+    Action('finish', 'flag', 'Try no more new values; verify the best ones'),
+    Action('reset', 'restart_alt', 'Clear a stop; the robot stays disarmed'),
+    Action('arm', 'power_settings_new', 'Allow the robot to move again'),
 )
 
 
@@ -74,20 +58,20 @@ class Page:
             self._refuse('refused: the address of the page carries a wrong token')
         self._event = max(0, *(e.number - 40 for e in live.events()), 0)
         self._shown: dict[str, Any] = {}
-        self._pose = (math.inf, math.inf)
         ui.add_css(STYLE)
         self._header()
         with ui.element('main').classes(
                 'w-full grid grid-cols-1 lg:grid-cols-12 gap-3 p-3 max-w-[1800px] mx-auto'):
             self._state_card()
-            self._scene_card(round(rate))
-            self._plane_card()
-            self._reward = self._chart_card('Reward', charts.reward_history({}, 1))
-            self._angle = self._chart_card('Largest pendulum angle',
-                                           charts.angle_history({}, 1, math.nan))
-            self._norms = self._chart_card('Norm bound B per function and domain',
-                                           charts.norm_bounds((), (), ()))
+            self._robot = RobotCard(round(rate))
+            self._belief = BeliefCard()
+            self._reward_title, self._reward = self._chart_card('Reward')
+            _, self._margins = self._chart_card('Margins of the constraints')
+            self._peak_card()
             self._event_card()
+            _, self._norms = self._chart_card('Norm bound B per function and domain')
+            self._scale_card()
+            self._risk_card()
         ui.timer(1.0 / rate, self._move)
         ui.timer(0.2, self._refresh)
 
@@ -113,11 +97,13 @@ class Page:
             ui.label('What happens now').classes('card-title')
             self._headline = ui.label('').classes('text-2xl font-semibold').mark('headline')
             self._sentence = ui.label('').classes('text-sm').style('color:#c9d4df').mark('words')
+            self._warnings = ui.html('', sanitize=False).classes('w-full').mark('warnings')
+            self._best = ui.html('', sanitize=False).classes('w-full').mark('best')
             with ui.grid(columns=2).classes('w-full gap-x-4 gap-y-2'):
-                self._best = self._figure('best gains')
                 self._best_reward = self._figure('best reward')
-                self._volts = self._figure('motor voltage')
-                self._safe_share = self._figure('gains known to be safe')
+                self._safe_share = self._figure('of the box known safe')
+                self._risk = self._figure('risk spent')
+                self._command = self._figure('command')
             ui.space()
             with ui.grid(columns=2).classes('w-full gap-2'):
                 for action in ACTIONS:
@@ -138,50 +124,29 @@ class Page:
             ui.label(title).classes('caption')
             return ui.label('–').classes('number')
 
-    def _scene_card(self, fps: int) -> None:
-        with ui.card().classes('card w-full lg:col-span-4 gap-2'):
-            with ui.row().classes('w-full items-baseline justify-between no-wrap'):
-                ui.label('The pendulum').classes('card-title')
-                self._angles = ui.label('').classes('caption').style(
-                    'font-variant-numeric:tabular-nums')
-            with ui.scene(width=400, height=372, grid=False, background_color='#151d27', fps=fps,
-                          camera=ui.scene.perspective_camera(fov=32)).classes('w-full') as scene:
-                self._build_pendulum(scene)
-            scene.move_camera(x=2.8, y=-5.5, z=2.9, look_at_x=0, look_at_y=0, look_at_z=1.1,
-                              duration=0)
-
-    def _build_pendulum(self, scene: ui.scene) -> None:
-        base, pivot = ZOOM * pendulum.BASE, ZOOM * pendulum.PIVOT
-        arm, rod, radius = (ZOOM * pendulum.ARM, ZOOM * pendulum.PENDULUM,
-                            ZOOM * pendulum.RADIUS)
-        scene.cylinder(1.5, 1.5, 0.02, 64).rotate(math.pi / 2, 0, 0).move(z=-0.01).material(
-            '#1d2733')
-        scene.box(base, base, base).move(z=base / 2).material('#39475a')
-        scene.cylinder(0.16, 0.16, 0.3, 32).rotate(math.pi / 2, 0, 0).move(
-            z=pivot - 0.06).material('#aeb9c5')
-        with scene.group().move(z=pivot) as self._arm:
-            scene.cylinder(radius, radius, arm, 24).rotate(0, 0, math.pi / 2).move(
-                x=arm / 2).material('#c3ccd6')
-            scene.sphere(1.6 * radius).move(x=arm).material('#c3ccd6')
-            with scene.group().move(x=arm) as self._rod:
-                self._coloured = [
-                    scene.cylinder(radius, radius, rod, 24).rotate(math.pi / 2, 0, 0).move(
-                        z=rod / 2).material(palette.IDLE),
-                    scene.sphere(1.9 * radius).move(z=rod).material(palette.IDLE)]
-
-    def _plane_card(self) -> None:
-        with ui.card().classes('card w-full lg:col-span-5 gap-2'):
-            with ui.row().classes('w-full items-baseline justify-between no-wrap'):
-                ui.label('The gain plane: what is guaranteed').classes('card-title')
-                self._whole = ui.switch('whole box').props('dense size=sm color=teal-5').classes(
-                    'caption').mark('whole')
-            self._plane = ui.echart(charts.gain_plane(None)).classes('w-full').style(
-                'height:372px').mark('plane')
-
-    def _chart_card(self, title: str, options: dict[str, Any]) -> ui.echart:
+    def _chart_card(self, title: str) -> tuple[ui.label, ui.echart]:
         with ui.card().classes('card w-full lg:col-span-3 gap-2'):
-            ui.label(title).classes('card-title')
-            return ui.echart(options).classes('w-full chart')
+            name = ui.label(title).classes('card-title')
+            return name, ui.echart({}).classes('w-full chart')
+
+    def _peak_card(self) -> None:
+        with ui.card().classes('card w-full lg:col-span-3 gap-2'):
+            with ui.row().classes('w-full items-center justify-between no-wrap'):
+                ui.label('Largest |signal|').classes('card-title')
+                self._signal = ui.select([]).props('dense options-dense borderless').classes(
+                    'caption pair').mark('signal')
+            self._peaks = ui.echart({}).classes('w-full chart')
+
+    def _scale_card(self) -> None:
+        with ui.card().classes('card w-full lg:col-span-3 gap-2') as self._scale_box:
+            ui.label('Length scale: what the data say').classes('card-title')
+            self._scales = ui.echart({}).classes('w-full chart')
+        self._scale_box.visible = False
+
+    def _risk_card(self) -> None:
+        with ui.card().classes('card w-full lg:col-span-6 gap-2'):
+            ui.label('Risk: who spent how much').classes('card-title')
+            self._ledger = ui.html('', sanitize=False).classes('w-full').mark('ledger')
 
     def _event_card(self) -> None:
         with ui.card().classes('card w-full lg:col-span-3 gap-2'):
@@ -223,22 +188,17 @@ class Page:
         return True
 
     def _move(self) -> None:
-        """Turn the pendulum, and colour it by the verdict."""
+        """Move the drawing of the robot."""
         s = self._live.snapshot
-        if max(abs(a - b) for a, b in zip(s.angles, self._pose, strict=True)) > MOVED:
-            self._pose = s.angles
-            self._arm.rotate(0, 0, s.angles[0])
-            self._rod.rotate(s.angles[1], 0, 0)
-        colour = palette.VERDICT_COLOURS[s.verdict(time.monotonic())]
-        if self._changed('colour', colour):
-            for part in self._coloured:
-                part.material(colour)
+        self._robot.move(s, s.verdict(time.monotonic()))
 
     def _refresh(self) -> None:
         """Bring everything else up to date."""
         s = self._live.snapshot
         verdict = s.verdict(time.monotonic())
         self._refresh_words(s, verdict)
+        self._robot.refresh(s)
+        self._belief.refresh(s, wide=not self._robot.is_drawn)
         self._refresh_charts(s)
         for event in self._live.events(self._event):
             self._event = event.number
@@ -251,43 +211,49 @@ class Page:
         if self._changed('level', level):
             self._headline.style(f'color:{LEVELS[level]}')
         self._sentence.text = words.sentence(s, verdict)
-        self._angles.text = (f'θ {words.degrees(s.angles[0])}   α {words.degrees(s.angles[1])}')
         pages = sum(client.has_socket_connection for client in Client.instances.values())
-        self._verdict.text = (f'safety monitor: {palette.VERDICT_WORDS[verdict]}'
+        self._verdict.text = (f'safety monitor: {palette.verdict_words(verdict)}'
                               + (f' · {pages} pages open' if pages > 1 else ''))
-        if s.controller is not None:
-            self._volts.text = f'{round(s.controller.voltage, 1) + 0.0:+.1f} V'.replace('-', '−')
+        self._command.text = ', '.join(
+            quantity(value, unit) for _, unit, value in rows.commands(s)) or '–'
         o = s.optimizer
         if o is not None:
             self._run.text = f'run {o.run_id}'
             self._count.text = f'episode {min(o.iteration, o.budget)} / {o.budget}'
             self._progress.value = min(1.0, o.iteration / max(1, o.budget))
-            self._best.text = words.best_text(s)
-            self._best_reward.text = f'{o.best_reward:.4f}' if len(o.best_gains) else '–'
-            self._safe_share.text = (f'{100 * o.safe_share[-1]:.1f} % of the box'
+            self._best.content = tables.best(rows.tuned(s))
+            self._best_reward.text = (quantity(o.best_reward, o.reward_unit, 5)
+                                      if len(o.best_values) else '–')
+            self._safe_share.text = (f'{100 * o.safe_share[-1]:.1f} %'
                                      if len(o.safe_share) else '–')
+            self._risk.text = words.risk(o.delta_spent, o.delta)
+            self._warnings.content = tables.warnings(o.warnings)
+            self._ledger.content = tables.risk(o.delta_spent, o.delta, o.ledger)
 
     def _refresh_charts(self, s: Snapshot) -> None:
-        candidate = None
-        if s.candidate is not None and s.optimizer is not None and s.plane is not None:
-            over = s.optimizer.state in (words.FINISHED, words.FAILED)
-            candidate = None if over else tuple(s.candidate.gains)
-        whole = bool(self._whole.value)
-        if self._changed('plane', (id(s.plane), candidate, whole)):
-            self._draw(self._plane, charts.gain_plane(s.plane, candidate, whole))
-        if self._changed('told', (id(s.told), s.alpha_limit)):
-            budget = s.optimizer.budget if s.optimizer else 1
-            self._draw(self._reward, charts.reward_history(s.told, budget))
-            self._draw(self._angle, charts.angle_history(s.told, budget, s.alpha_limit))
         o = s.optimizer
-        if o is not None and self._changed('norms', tuple(o.norm_bound)):
-            self._draw(self._norms, charts.norm_bounds(o.functions, o.domains, o.norm_bound))
-
-    @staticmethod
-    def _draw(chart: ui.echart, options: dict[str, Any]) -> None:
-        chart.options.clear()
-        chart.options.update(options)
-        chart.update()
+        if o is None:
+            return
+        signals = rows.signals(s)
+        names = [row.name for row in signals]
+        if names != self._signal.options:
+            self._signal.set_options(names, value=names[0] if names else None)
+        chosen = names.index(self._signal.value) if self._signal.value in names else 0
+        limits = tuple(row.limit for row in signals)
+        if self._changed('told', (id(s.told), o.budget, chosen, str(limits))):
+            self._reward_title.text = label('Reward', o.reward_unit)
+            draw(self._reward, charts.reward_history(s.told, o.budget, o.reward_unit))
+            draw(self._margins, charts.margin_history(
+                s.told, o.budget, [row.name for row in rows.constraints(s)]))
+            if signals:
+                row = signals[chosen]
+                draw(self._peaks, charts.peak_history(s.told, o.budget, chosen, row.unit,
+                                                      row.limit))
+        if self._changed('norms', tuple(o.norm_bound)):
+            draw(self._norms, charts.norm_bounds(o.functions, o.domains, o.norm_bound))
+        if self._changed('scales', (tuple(o.length_scales), tuple(o.length_scale_weights))):
+            self._scale_box.visible = len(o.length_scales) > 1
+            draw(self._scales, charts.length_scales(o.length_scales, o.length_scale_weights))
 
 
 def serve(live: Live, press: Callable[[str], None], refuse: Callable[[str], None], host: str,

@@ -19,6 +19,20 @@ VERDICT_COLOURS = (IDLE, SAFE, UNSAFE, MUTED)
 VERDICT_WORDS = ('disarmed', 'armed', 'STOPPED', 'no verdict')
 SILENT = 3
 
+# One colour for each constraint or signal, in their order; told apart by the colour-blind too.
+SERIES = ('#3b9ddd', '#e6a23c', '#b07aa1', '#76b7b2', '#d37295', '#9c755f')
+
+
+def verdict_colour(verdict: int) -> str:
+    """Return the colour of a verdict, also of one that is not known here."""
+    return VERDICT_COLOURS[verdict] if 0 <= verdict < len(VERDICT_COLOURS) else MUTED
+
+
+def verdict_words(verdict: int) -> str:
+    """Return a verdict in words, also one that is not known here."""
+    return (VERDICT_WORDS[verdict] if 0 <= verdict < len(VERDICT_WORDS)
+            else f'verdict {verdict}')
+
 
 def rgb(colour: str) -> tuple[float, float, float]:
     """Return a #rrggbb colour as three numbers in [0, 1]."""

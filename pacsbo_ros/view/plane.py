@@ -1,20 +1,16 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-What the model believes over the plane of the first two tuned gains, at one moment of a run.
+One slice over two tuned values, ready to be drawn.
 
 Symbol    Field     Shape            Meaning
-l         margin    (rows, columns)  lower bound of the tightest constraint; >= 0 is safe
-mu_0      reward    (rows, columns)  predicted reward
-K         samples   (n, 2)           gains tried so far
+l         margin    (rows, columns)  lower bound of the tightest constraint
+K         samples   (n, 2)           values tried so far, projected
 
-A row has one value of the second gain, a column one of the first; gains in physical units.
+A row has one value of the second axis, a column one of the first; values in their own units.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-import math
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 from contourpy import contour_generator
 import numpy as np
@@ -22,77 +18,37 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+EDGE = 0.01  # margin that a point at the border counts with if membership and bound disagree
+
 
 @dataclass(frozen=True)
-class GainPlane:
-    """Hold the map of the gain plane and everything that is drawn on it."""
+class Plane:
+    """Hold the map of a plane and everything that is drawn on it."""
 
-    run_id: str
     iteration: int  # episodes told so far
-    names: tuple[str, str]
-    lower: tuple[float, float]  # corner of the box
-    upper: tuple[float, float]  # opposite corner
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    lower: tuple[float, ...]  # corner of the box
+    upper: tuple[float, ...]  # opposite corner
     margin: Array
-    reward: Array
-    hull: Array  # (n, 2), convex hull of the samples
-    enlarged: Array  # (n, 2), enlarged hull
+    safe: NDArray[np.bool_]  # (rows, columns)
+    hull: Array  # (n, 2), corners in order
+    enlarged: Array  # (n, 2)
     samples: Array
     sample_reward: Array  # (n,)
-    sample_outcome: NDArray[np.int64]  # (n,), codes of furuta.Outcome
     sample_safe: NDArray[np.bool_]  # (n,)
-
-    @classmethod
-    def from_message(cls, m: Any) -> GainPlane:
-        """Read the ROS message GainMap; ValueError if its sizes do not fit."""
-        shape = (m.rows, m.columns)
-        if min(shape) < 2:
-            raise ValueError(f'gain map of {m.rows} by {m.columns} points; need 2 by 2 or more')
-
-        def pairs(values: Any) -> Array:
-            return np.asarray(values, float).reshape(-1, 2)
-
-        return cls(m.run_id, m.iteration, tuple(m.names), tuple(map(float, m.lower)),
-                   tuple(map(float, m.upper)),
-                   np.asarray(m.constraint_lower, float).reshape(shape),
-                   np.asarray(m.reward_mean, float).reshape(shape), pairs(m.hull),
-                   pairs(m.enlarged), pairs(m.samples), np.asarray(m.sample_reward, float),
-                   np.asarray(m.sample_outcome, int), np.asarray(m.sample_safe, bool))
-
-    @classmethod
-    def load(cls, path: Path) -> GainPlane:
-        """Read a plane that save() wrote."""
-        with np.load(path, allow_pickle=False) as data:
-            values = {f.name: data[f.name] for f in fields(cls)}
-        for name in ('names', 'lower', 'upper'):
-            values[name] = tuple(values[name].tolist())
-        return cls(**{**values, 'run_id': str(values['run_id']),
-                      'iteration': int(values['iteration'])})
-
-    def save(self, path: Path) -> None:
-        """Write the plane in one step, so that a reader never sees half of it."""
-        values = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)}
-        values['margin'] = values['margin'].astype(np.float32)
-        values['reward'] = values['reward'].astype(np.float32)
-        temporary = path.with_name(f'.{path.name}.tmp')
-        with temporary.open('wb') as file:
-            np.savez_compressed(file, **values)
-        temporary.replace(path)
+    on_slice: NDArray[np.bool_]  # (n,), the values that are not shown are those of the slice
+    best: Array  # (2,)
+    best_reward: float
 
     def axis(self, i: int, count: int | None = None) -> Array:
-        """Return the grid along gain i, or `count` points from end to end."""
+        """Return the grid along axis i, or `count` points from end to end."""
         return np.linspace(self.lower[i], self.upper[i], count or self.margin.shape[1 - i])
 
     @property
-    def best(self) -> int | None:
-        """Return the index of the best safe sample; None if there is none."""
-        if not self.sample_safe.any():
-            return None
-        return int(np.argmax(np.where(self.sample_safe, self.sample_reward, -np.inf)))
-
-    @property
     def safe_share(self) -> float:
-        """Return the share of the plane that is safe."""
-        return float((self.margin >= 0).mean())
+        """Return the share of the slice that is safe."""
+        return float(self.safe.mean())
 
     def close_up(self) -> tuple[Array, Array]:
         """Return two corners around all that was tried, with room to grow, within the box."""
@@ -106,14 +62,16 @@ class GainPlane:
                 np.minimum(known.max(axis=0) + room, upper))
 
     def boundary(self) -> list[Array]:
-        """Return the border of the safe set as lines of (n, 2) gains."""
-        generator = contour_generator(self.axis(0), self.axis(1), self.margin)
+        """Return the border of the safe set as lines of (n, 2) values."""
+        field = np.where(self.safe, np.maximum(self.margin, EDGE * ~(self.margin >= 0)),
+                         np.where(self.margin < 0, self.margin, -EDGE))
+        generator = contour_generator(self.axis(0), self.axis(1), field)
         return [np.asarray(line) for line in generator.lines(0.0)]
 
-    def margin_at(self, gains: Array) -> Array:
-        """Return the margin at (n, 2) gains, bilinear between the grid points."""
+    def margin_at(self, values: Array) -> Array:
+        """Return the margin at (n, 2) values, bilinear between the grid points."""
         rows, columns = self.margin.shape
-        share = (np.asarray(gains, float) - self.lower) / np.subtract(self.upper, self.lower)
+        share = (np.asarray(values, float) - self.lower) / np.subtract(self.upper, self.lower)
         x = np.clip(share[:, 0], 0, 1) * (columns - 1)
         y = np.clip(share[:, 1], 0, 1) * (rows - 1)
         i, j = np.minimum(x.astype(int), columns - 2), np.minimum(y.astype(int), rows - 2)
@@ -121,23 +79,3 @@ class GainPlane:
         m = self.margin
         return ((1 - u) * (1 - v) * m[j, i] + u * (1 - v) * m[j, i + 1]
                 + (1 - u) * v * m[j + 1, i] + u * v * m[j + 1, i + 1])
-
-
-def unit(name: str) -> str:
-    """Return the unit of a gain."""
-    return 'V·s/rad' if name.endswith('_dot') else 'V/rad'
-
-
-def label(name: str) -> str:
-    """Return the name of a gain as people write it, with its unit."""
-    greek = name.replace('k_', '').replace('theta', 'θ').replace('alpha', 'α')
-    return f'k{greek.replace("_dot", "̇")} [{unit(name)}]'
-
-
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """Return about `count` round numbers from low to high."""
-    rough = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = min((s * power for s in (1, 2, 2.5, 5, 10)), key=lambda s: abs(s - rough))
-    first = math.ceil(low / step - 1e-9)
-    return [round(k * step, 10) for k in range(first, math.floor(high / step + 1e-9) + 1)]

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.view.live import Snapshot
+from pacsbo_ros.view.numbers import number, quantity, values_text
 
 # By the codes of OptimizerState: headline, and the level of its colour.
 STATES = (
-    ('Starting', 'info'), ('Choosing the next gains', 'info'), ('Waiting for approval', 'warn'),
-    ('Trying gains', 'good'), ('Waiting', 'warn'), ('Paused', 'warn'),
-    ('Verifying the best gains', 'good'), ('Finished', 'good'), ('Failed', 'bad'))
+    ('Starting', 'info'), ('Choosing the next values', 'info'), ('Waiting for approval', 'warn'),
+    ('Trying values', 'good'), ('Waiting', 'warn'), ('Paused', 'warn'),
+    ('Verifying the best values', 'good'), ('Finished', 'good'), ('Failed', 'bad'))
 AWAITING_APPROVAL, RUNNING, PAUSED, VERIFYING, FINISHED, FAILED = 2, 3, 5, 6, 7, 8
 STOPPED = 2  # of SafetyStatus
 
-WHY = {'start': 'are known to be safe', 'maximiser': 'promise the most reward',
-       'expander': 'would enlarge the safe set', 'verification': 'repeat the best gains'}
+WHY = {'start': 'known to be safe', 'repeat': 'a repeat to measure the noise',
+       'goal': 'where the search is heading', 'maximiser': 'promising the most reward',
+       'expander': 'to enlarge the safe set', 'verification': 'the best values once more'}
 WHERE = {'hull': 'inside the hull of the samples', 'enlarged': 'in the enlarged hull',
          'box': 'anywhere in the box'}
 
 
-def gains_text(gains) -> str:
-    """Return gains as people write them, with real minus signs."""
-    return '(' + ', '.join(f'{g:.2f}' for g in gains).replace('-', '−') + ')'
+def state(code: int) -> tuple[str, str]:
+    """Return headline and level of a state, also of one that is not known here."""
+    return STATES[code] if 0 <= code < len(STATES) else (f'State {code}', 'warn')
 
 
 def headline(s: Snapshot, verdict: int) -> tuple[str, str]:
@@ -33,7 +37,7 @@ def headline(s: Snapshot, verdict: int) -> tuple[str, str]:
         return 'Waiting for the optimiser', 'idle'
     if _left_early(s):
         return 'The optimiser is gone', 'bad'
-    return STATES[s.optimizer.state]
+    return state(s.optimizer.state)
 
 
 def sentence(s: Snapshot, verdict: int) -> str:
@@ -41,7 +45,7 @@ def sentence(s: Snapshot, verdict: int) -> str:
     if verdict == STOPPED:
         after = ('The cause persists.' if s.safety.cause_persists
                  else 'Press Reset, then Arm, to go on.')
-        return f'{_sentence(s.safety.reason)} The motor gets zero volts. {after}'
+        return f'{_sentence(s.safety.reason)} The actuators are off. {after}'
     if s.optimizer is None:
         return 'No message of the optimiser has come yet.'
     if _left_early(s):
@@ -49,14 +53,21 @@ def sentence(s: Snapshot, verdict: int) -> str:
     c = s.candidate
     if s.optimizer.state in (AWAITING_APPROVAL, RUNNING, VERIFYING) and c is not None:
         where = f', {WHERE[c.domain]}' if c.domain in WHERE else ''
-        text = (f'Episode {c.iteration}: gains {gains_text(c.gains)}, which '
-                f'{WHY.get(c.role, c.role)}{where}.')
+        values = tuned_values(c)
+        what = (values_text(values) if len(values) != 1
+                else f'{c.names[0]} = {number(values[0])}')
+        text = f'Episode {c.iteration}: {what}, {WHY.get(c.role, c.role)}{where}.'
         if len(c.lower) > 1:
             margin = min(c.lower[1:])
             text += (f' Guaranteed margin {margin:.2f}, 0 or more is safe.' if margin >= 0
-                     else ' It is one of the start gains, which count as safe.')
+                     else ' It is one of the starts, which count as safe.')
         return text
     return _sentence(s.optimizer.reason)
+
+
+def tuned_values(candidate: Any) -> tuple[float, ...]:
+    """Return the tuned values of a Candidate."""
+    return tuple(candidate.values[:candidate.tuned or len(candidate.values)])
 
 
 def _left_early(s: Snapshot) -> bool:
@@ -69,14 +80,30 @@ def _sentence(reason: str) -> str:
     return reason[:1].upper() + reason[1:] + ('' if reason.endswith('.') else '.')
 
 
-def best_text(s: Snapshot) -> str:
-    """Return the best gains so far."""
-    o = s.optimizer
-    if o is None or not len(o.best_gains):
-        return 'none yet'
-    return gains_text(o.best_gains)
+def risk(spent: float, promised: float) -> str:
+    """Say how much of the promised failure probability is spent."""
+    if not (math.isfinite(promised) and promised > 0):
+        return '–'
+    return ' of '.join(f'{p:.2f}' if p == 0 or p >= 0.01 else f'{p:.1g}'
+                       for p in (spent, promised))
 
 
-def degrees(angle: float) -> str:
-    """Return an angle in rad as degrees."""
-    return f'{math.degrees(angle):+.1f}°'.replace('-', '−')
+def outcome_name(code: int) -> str:
+    """Return an outcome in words, also one that is not known here."""
+    try:
+        return Outcome(code).name.lower().replace('_', ' ')
+    except ValueError:
+        return f'outcome {code}'
+
+
+def result(message: Any) -> tuple[str, str]:
+    """Return an EpisodeResult in one line, and its level."""
+    if not message.is_datum:
+        what, level = message.reason, 'warn'
+    else:
+        what = ', '.join([f'reward {quantity(message.reward, message.reward_unit, 5)}', *(
+            f'max |{name}| {quantity(peak, unit)}' for name, unit, peak, limit in zip(
+                message.signals, message.signal_units, message.peaks, message.limits,
+                strict=False) if math.isfinite(limit))])
+        level = 'good' if min(message.margins, default=-1.0) >= 0 else 'bad'
+    return f'episode {message.iteration} {outcome_name(message.outcome)}: {what}', level

@@ -4,10 +4,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
+from pacsbo_ros.core.domains import Hull
 import pytest
 from scipy.optimize import linprog
-
-from pacsbo_ros.core.domains import Hull
 
 
 def lp_inside(A, x):

@@ -2,12 +2,11 @@
 """Gaussian process and kernels against scikit-learn and explicit formulas."""
 
 import numpy as np
-import pytest
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
-
 from pacsbo_ros.core.gp import GaussianProcess, Posterior
 from pacsbo_ros.core.kernels import Kernel
+import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, RBF
 
 SHAPES = {
     'matern32': lambda ell: Matern(ell, nu=1.5),

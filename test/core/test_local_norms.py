@@ -1,11 +1,10 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 import numpy as np
-import pytest
-
 from pacsbo_ros.core import Kernel, local_norms, random_function
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.local_norms import LocalNorms, reference_points
 from pacsbo_ros.core.rkhs import local_norm
+import pytest
 
 
 def make(n, scale, index, norm=3.0):

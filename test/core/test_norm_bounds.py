@@ -2,31 +2,33 @@
 """The norm bounds: what each promises, the predictor, and the share of delta."""
 
 import numpy as np
+from pacsbo_ros.core import random_function, RULES, SafeOptimizer, Settings
+from pacsbo_ros.core.norm_rule import NormRule
+from pacsbo_ros.core.rules import COMPLETE
+from pacsbo_ros.core.survivors import PATIENCE, Survivors
 import pytest
 
-from pacsbo_ros.core import Pacsbo, Settings, random_function
-from pacsbo_ros.core.confidence import DeltaSplit, spent_on_test
-from pacsbo_ros.core.scale_free import PATIENCE, Survivors
-from pacsbo_ros.core.settings import NORM_BOUNDS
+NORM_RULES = [name for name in COMPLETE if issubclass(RULES[name], NormRule)]
 
 
 def told(settings, N=8, norm=3.0, scale=1.0, seed=0, predictor=None):
     rng = np.random.default_rng(seed)
     h = random_function(settings.kernels()[0], 100, rng, norm)
-    optimizer = Pacsbo(settings, seed, predictor)
+    optimizer = SafeOptimizer(settings, seed, predictor)
     for x in rng.random((N, settings.dimension)):
         optimizer.tell(x, scale * h(x[None]))
     return optimizer
 
 
 def problem(**changes):
-    return Settings(**{'constraints': 0, 'reward_threshold': -1e6, 'candidates': 300, **changes})
+    return Settings(**{'rule': 'scale_free', 'constraints': 0, 'reward_threshold': -1e6,
+                       'candidates': 300, **changes})
 
 
-@pytest.mark.parametrize('rule', NORM_BOUNDS)
+@pytest.mark.parametrize('rule', NORM_RULES)
 @pytest.mark.parametrize('n', [1, 2])
 def test_every_bound_exceeds_the_mean_norm_and_is_nested(rule, n):
-    settings = problem(norm_bound=rule, dimension=n, length_scales=0.2)
+    settings = problem(rule=rule, dimension=n, length_scales=0.2)
     norms = {e.domain: e for e in told(settings).state().norms}
     assert list(norms) == ['hull', 'enlarged', 'box']
     assert norms['hull'].B <= norms['enlarged'].B <= norms['box'].B
@@ -38,9 +40,9 @@ def test_every_bound_exceeds_the_mean_norm_and_is_nested(rule, n):
         assert e.delta <= settings.delta
 
 
-@pytest.mark.parametrize('rule', NORM_BOUNDS)
+@pytest.mark.parametrize('rule', NORM_RULES)
 def test_a_larger_word_of_the_predictor_decides(rule):
-    settings = problem(norm_bound=rule)
+    settings = problem(rule=rule)
     for e in told(settings, predictor=lambda history, s, domain: 1000.0).state().norms:
         assert (e.B, e.decided_by, e.predictor) == (1000.0, 'predictor', 1000.0)
         assert e.hidden == 1000.0
@@ -51,7 +53,7 @@ def test_a_larger_word_of_the_predictor_decides(rule):
 
 
 def test_algorithm_3_multiplies_the_word_by_the_safety_factor():
-    settings = problem(norm_bound='hoeffding', safety_factor=1.5, domains=('box',))
+    settings = problem(rule='hoeffding', safety_factor=1.5, domains=('box',))
     threshold = told(settings).state().norms[0].B
     (e,) = told(settings, predictor=lambda history, s, domain: 1.0).state().norms
     assert pytest.approx(1.5 ** round(np.log(e.B) / np.log(1.5))) == e.B
@@ -66,8 +68,7 @@ def test_the_predictor_sees_the_last_entries_of_the_history():
         return 0.0
     settings = problem(window=3)
     optimizer = told(settings, N=1, predictor=predictor)
-    for x in np.linspace(0, 1, 5):
-        optimizer.state()
+    for x in np.linspace(0, 1, 4):
         optimizer.tell([x], [0.1])
     last = [h for d, h in seen if d == 'box']
     assert [len(h) for h in last] == [1, 2, 3, 3, 3]
@@ -81,19 +82,19 @@ def test_a_predictor_that_gives_nan_is_refused():
 
 
 def test_without_a_bound_the_predictor_decides_alone_but_not_below_the_data():
-    settings = problem(norm_bound='none')
+    settings = problem(rule='none')
     for e in told(settings, predictor=lambda history, s, domain: 5.0).state().norms:
         assert (e.B, e.decided_by) == (5.0, 'predictor')
     for e in told(settings, predictor=lambda history, s, domain: 1e-3).state().norms:
         assert (e.B, e.decided_by) == (e.mean_norm, 'bound')
-    with pytest.raises(ValueError, match="norm_bound is 'none'"):
-        Pacsbo(settings)
+    with pytest.raises(ValueError, match="rule is 'none'"):
+        SafeOptimizer(settings)
 
 
 def test_only_the_scale_free_band_leaves_out_what_the_data_show():
-    for rule in NORM_BOUNDS:
-        optimizer = told(problem(norm_bound=rule))
-        (shown,) = optimizer._gps[0].data_norms()
+    for rule in NORM_RULES:
+        optimizer = told(problem(rule=rule))
+        (shown,) = optimizer._run.rule.gps[0].data_norms()
         for e in optimizer.state().norms:
             whole = e.B if rule != 'scale_free' else np.sqrt(e.B ** 2 - shown ** 2)
             assert e.hidden == pytest.approx(whole)
@@ -112,7 +113,7 @@ def test_scale_free_bound_holds_for_random_functions_at_random_samples(n, ell):
     held, ratios = [], []
     for seed in range(60):
         # One library for all runs; the functions do not come from it.
-        optimizer = Pacsbo(settings, seed=0)
+        optimizer = SafeOptimizer(settings, seed=0)
         rng = np.random.default_rng([seed, n])
         h = random_function(settings.kernels()[0], 100, rng, norm=rng.uniform(1, 20))
         for x in rng.random((3, n)):
@@ -129,38 +130,36 @@ def test_scale_free_bound_holds_for_random_functions_at_random_samples(n, ell):
 
 
 def test_survivors_spend_the_share_and_no_more():
-    survivors, rng = Survivors(2000), np.random.default_rng(0)
-    for rounds in range(1, 40):
-        alive = survivors.cull(rng.random(2000), 0.05)
-        assert np.mean(~alive) <= 0.05 * rounds / (rounds + PATIENCE)
-    assert np.mean(~survivors.alive) > 0.03
-    assert 1 - survivors.kept >= np.mean(~survivors.alive)
+    survivors, rng, spent = Survivors(2000, 0.05), np.random.default_rng(0), 0.0
+    for rounds in range(1, 400):
+        limit, cost = survivors.cull(rng.random(2000))
+        spent += cost
+        assert np.isinf(limit) == (cost == 0)
+        assert spent <= max(0.05 * rounds / (rounds + PATIENCE), 1 / 2001)
+    assert spent == pytest.approx(np.sum(~survivors.alive) / 2001)
+    assert spent > 0.045
+    with pytest.raises(ValueError, match=r'library_size is 100; a share of 0.005 .* least 200'):
+        Survivors(100, 0.005)
 
 
 def test_survivors_fail_as_often_as_they_say():
     rng = np.random.default_rng(1)
     failed, said = [], []
     for _ in range(300):
-        survivors, fine = Survivors(200), True
+        survivors, fine, spent = Survivors(200, 0.2), True, 0.0
         for _ in range(10):
             scores = rng.random(201)  # the last one is the unknown function's
-            alive = survivors.cull(scores[:-1], 0.2)
-            fine &= scores[-1] <= scores[:-1][alive].max()
+            limit, cost = survivors.cull(scores[:-1])
+            fine &= scores[-1] <= limit
+            spent += cost
         failed.append(not fine)
-        said.append(1 - survivors.kept)
+        said.append(spent)
     error = np.sqrt(np.mean(said) / 300)
     assert abs(np.mean(failed) - np.mean(said)) < 4 * error
 
 
-def test_delta_is_split_and_never_overspent():
-    split = DeltaSplit.of(0.1, outputs=2, domains=3)
-    assert 2 * (split.noise + split.norm) == pytest.approx(0.1)
-    assert 3 * split.norm_per_domain == pytest.approx(split.norm)
-    assert sum(spent_on_test(0.1, t) for t in range(1, 100_000)) == pytest.approx(0.1, rel=1e-4)
-
-
 def test_closed_form_mean_is_tighter_than_the_drawn_thresholds():
-    B = {rule: told(problem(norm_bound=rule, domains=('box',))).state().norms[0].B
-         for rule in NORM_BOUNDS}
+    B = {rule: told(problem(rule=rule, domains=('box',))).state().norms[0].B
+         for rule in NORM_RULES}
     assert B['mean'] < B['bernstein'] < B['hoeffding']
     assert B['mean'] < B['scenario'] < B['cantelli']

@@ -2,19 +2,18 @@
 """Random functions, closed forms against Monte Carlo, and the paper's figures."""
 
 import numpy as np
-import pytest
-
 from pacsbo_ros.core.gp import GaussianProcess
 from pacsbo_ros.core.kernels import Kernel
 from pacsbo_ros.core.rkhs import (
-    Interpolants,
-    RkhsFunction,
     expected_mean_norm_square,
+    Interpolants,
     local_norm,
     random_function,
     random_interpolant,
     reciprocal_covariance_integral,
+    RkhsFunction,
 )
+import pytest
 
 
 def model(kernel, A, y, lam, X, tail, bound):

@@ -6,10 +6,9 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
-import pytest
-
 from pacsbo_ros.core import Box, Kernel, Settings
 from pacsbo_ros.core.candidates import candidate_count, make_candidates
+import pytest
 
 BOX = Box(('k_theta', 'k_alpha'), (-6.0, 10.0), (0.0, 50.0))
 
@@ -56,7 +55,11 @@ def test_a_bad_box_is_refused(arguments, message):
     ({'length_scales': (0.1, 0.2)}, 'length_scales'),
     ({'length_scales': (-0.1,)}, 'length_scales'),
     ({'output_scale': 0.0}, 'output_scale is 0.0'),
-    ({'norm_bound': 'guess'}, "norm_bound is 'guess'"),
+    ({'rule': 'guess'}, "rule is 'guess'"),
+    ({'choice': 'guess'}, "choice is 'guess'"),
+    ({'noise_bound': 'some'}, "noise_bound is 'some'"),
+    ({'given_norm': 1.0}, "rule is 'student' and given_norm"),
+    ({'output_names': ('a',)}, 'output_names'),
     ({'domains': ('box', 'hull')}, 'domains'),
     ({'domains': ('hull',)}, 'box is always'),
     ({'expander': 'lipschitz'}, "expander is 'lipschitz'"),
@@ -86,7 +89,7 @@ def test_settings_survive_json_and_refuse_unknown_names():
 
 def test_paper_preset_has_the_choices_of_the_paper():
     paper = Settings.paper(dimension=2)
-    assert (paper.norm_bound, paper.kernel, paper.length_scales) == (
+    assert (paper.rule, paper.kernel, paper.length_scales) == (
         'hoeffding', 'matern32', (0.1, 0.1))
     assert (paper.centres, paper.coefficient_bound, paper.caution) == (100, 1.0, 1.0)
 
@@ -98,7 +101,7 @@ def test_memory_limit_bounds_the_candidates(n):
     count = candidate_count(settings)
     assert count * 100 * 8 <= 2e6
     X = make_candidates(settings, np.full((1, n), 0.5), 0).X
-    assert len(X) <= count + 1
+    assert len(X) <= count + 1 + 8 * n  # the start and its neighbours
     assert np.all((X >= 0) & (X <= 1))
     with pytest.raises(ValueError, match='memory_limit is 10'):
         candidate_count(settings.replace(memory_limit=10.0))

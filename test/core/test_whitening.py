@@ -5,11 +5,10 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
-
-from pacsbo_ros.core import Kernel, Pacsbo, Settings
-from pacsbo_ros.core.scale_free import RESIDUAL_JITTER
+from pacsbo_ros.core import Kernel, SafeOptimizer, Settings
+from pacsbo_ros.core.energies import RESIDUAL_JITTER
 from pacsbo_ros.core.whitening import Whitening
+import pytest
 
 
 def quadratic_forms(M, F):
@@ -37,27 +36,27 @@ def test_points_in_any_order_one_by_one_or_together_give_the_same_energy():
 
 @pytest.mark.parametrize('n', [1, 2, 4])
 def test_local_energies_of_the_library_equal_explicit_forms_all_through_a_run(n):
-    settings = Settings(dimension=n, constraints=0, reward_threshold=-1e6, length_scales=0.3,
-                        candidates=300, library_size=100, reference_points=12)
-    optimizer, rng = Pacsbo(settings), np.random.default_rng(n)
+    settings = Settings(rule='scale_free', dimension=n, constraints=0, reward_threshold=-1e6,
+                        length_scales=0.3, candidates=300, library_size=100, reference_points=12)
+    optimizer, rng = SafeOptimizer(settings), np.random.default_rng(n)
     kernel, lam = settings.kernels()[0], settings.lam
     for x in rng.uniform(0.2, 0.8, (14, n)):
         optimizer.tell(x, [0.3])
-        optimizer.state()
-        (bound,) = optimizer._bounds
+        run = optimizer._run
+        (energies,) = run.rule._energies
         A, _ = optimizer.samples
         points = [A]
         for domain in ('hull', 'enlarged'):
-            inside = optimizer._masks[domain] & (
-                ~optimizer._masks['hull'] if domain == 'enlarged' else True)
-            order = optimizer._order[inside[optimizer._order]][:settings.reference_points]
-            points.append(optimizer._X[order])
+            inside = run.domains.masks[domain] & (
+                ~run.domains.masks['hull'] if domain == 'enlarged' else True)
+            order = run.rule._order[inside[run.rule._order]][:settings.reference_points]
+            points.append(run.X[order])
             U = np.vstack(points)
             noise = np.full(len(U), RESIDUAL_JITTER)
             noise[:len(A)] = lam
-            found = bound._local[domain].whitening.square
+            found = energies._local[domain].whitening.square
             np.testing.assert_allclose(found, quadratic_forms(
-                kernel(U, U) + np.diag(noise), bound.library.evaluate(U)), rtol=1e-5)
+                kernel(U, U) + np.diag(noise), energies.library.evaluate(U)), rtol=1e-5)
 
 
 def test_the_core_does_not_load_what_it_rarely_needs():

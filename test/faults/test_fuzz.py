@@ -11,25 +11,29 @@ import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='messages need ROS 2: run them by make test')
+from faults.graph import own_domain
+from pacsbo_ros.action import RunEpisode
+from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, SafetyStatus
+from pacsbo_ros.nodes import furuta_controller, progress, safety_monitor, tuning_parameters
+from pacsbo_ros.nodes.dashboard import Dashboard
+from pacsbo_ros.nodes.furuta_controller import FurutaController
+from pacsbo_ros.nodes.parameters import declare, StartError
+from pacsbo_ros.nodes.safety_monitor import SafetyMonitor
+from pacsbo_ros.robots.furuta.assisted import AssistedPlant
+from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits
+from pacsbo_ros.robots.furuta.gains import GAIN_NAMES, PAPER_GAINS
+from pacsbo_ros.robots.furuta.presets import CALIBRATED
+from pacsbo_ros.robots.furuta.robot import describe, GAIN_RANGES
+from pacsbo_ros.tuning.journal import Journal, JournalError
+from pacsbo_ros.tuning.trial import Measured, Told, Trial
+from pacsbo_ros.view.live import Live
 import rclpy
 from rclpy.action import GoalResponse
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from faults.graph import own_domain
-from pacsbo_ros.action import RunEpisode
-from pacsbo_ros.furuta.assisted import AssistedPlant
-from pacsbo_ros.furuta.gains import GAIN_NAMES
-from pacsbo_ros.furuta.presets import CALIBRATED
-from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, SafetyStatus
-from pacsbo_ros.nodes import furuta_controller, progress, safety_monitor, tuning_parameters
-from pacsbo_ros.nodes.furuta_controller import GAIN_RANGES, FurutaController
-from pacsbo_ros.nodes.parameters import StartError, declare
-from pacsbo_ros.nodes.safety_monitor import SafetyMonitor
-from pacsbo_ros.tuning.journal import Journal, JournalError
-from pacsbo_ros.tuning.trial import Measured, Told, Trial
-
+ROBOT = describe(PAPER_GAINS, Limits(), EpisodeSettings(), 'simulated')
 WORDS = st.sampled_from(['', 'theta', 'alpha', 'r', '\x07', 'ä' * 50, *GAIN_NAMES])
 FLOATS = st.one_of(st.floats(), st.sampled_from([0.0, 1e308, -1e308, 0.1, 1.0, -2.0, 25.0]))
 
@@ -77,7 +81,11 @@ def context():
 
 @pytest.fixture(scope='module')
 def monitor(context):
-    node = SafetyMonitor(context=context)
+    node = SafetyMonitor(context=context, parameter_overrides=[
+        Parameter(f'signals.{name}.{key}', value=value)
+        for name, field in (('alpha', 'position[alpha]'), ('theta', 'position[theta]'))
+        for key, value in (('limit', 1.0), ('topic', 'joint_states'), ('field', field),
+                           ('type', 'sensor_msgs/msg/JointState'))])
     yield node
     node.destroy_node()
 
@@ -107,8 +115,8 @@ def driven(context):
     ControllerState, state=st.integers(0, 5))),
                 max_size=8))
 def test_no_message_crashes_or_arms_the_monitor(monitor, stream):
-    handlers = {JointState: monitor._on_joints, ControllerState: monitor._on_heartbeat,
-                Candidate: monitor._on_candidate}
+    handlers = {JointState: monitor._signals[0]._on_message,
+                ControllerState: monitor._on_heartbeat, Candidate: monitor._on_candidate}
     for message in stream:
         handlers[type(message)](message)
         monitor._tick()
@@ -135,12 +143,12 @@ def test_no_verdict_but_consent_moves_the_motor(controller, stream, goal):
         controller._on_status(status)
         controller._tick()
     assert controller._on_goal(goal) == GoalResponse.REJECT
-    assert controller._episode is None
+    assert not controller.running
 
 
 @settings(max_examples=150)
 @given(st.one_of(messages(RunEpisode.Goal), st.builds(
-    RunEpisode.Goal, gains=st.lists(FLOATS, min_size=1, max_size=5),
+    RunEpisode.Goal, values=st.lists(FLOATS, min_size=1, max_size=5),
     names=st.one_of(st.just([]), st.permutations(GAIN_NAMES).map(lambda n: n[:2])),
     duration=st.one_of(st.just(0.0), FLOATS))))
 def test_a_goal_is_refused_whole_or_is_within_all_ranges(driven, goal):
@@ -148,27 +156,29 @@ def test_a_goal_is_refused_whole_or_is_within_all_ranges(driven, goal):
     driven._on_status(SafetyStatus(
         stamp=driven.get_clock().now().to_msg(), sequence=driven._sequence_seen, ok=True,
         state=SafetyStatus.ARMED))
-    before = driven._gains
+    before = driven.values
     if driven._on_goal(goal) == GoalResponse.ACCEPT:
-        episode = driven._prepare(goal)
-        assert all(GAIN_RANGES[name][0] <= getattr(episode.gains, name) <= GAIN_RANGES[name][1]
+        values = driven._check(goal)
+        assert list(values) == list(GAIN_NAMES)
+        assert all(GAIN_RANGES[name][0] <= values[name] <= GAIN_RANGES[name][1]
                    for name in GAIN_NAMES)
-        assert 0 < episode.settings.duration <= 3600
+        assert 0 <= goal.duration < math.inf
     else:
         assert driven._refused.startswith('goal refused: ')
-    assert driven._gains == before
-    assert driven._episode is None  # an accepted goal starts when it is executed
+    assert driven.values == before
+    assert not driven.running  # an accepted goal starts when it is executed
 
 
 @settings(max_examples=100)
 @given(st.lists(messages(JointState), max_size=6))
 def test_no_joint_state_crashes_the_driver(controller, stream):
-    if not hasattr(controller._driver, '_on_joints'):
+    driver = controller.robot._driver
+    if not hasattr(driver, '_on_joints'):
         return
     for message in stream:
-        controller._driver._on_joints(message)
+        driver._on_joints(message)
         controller._tick()
-        assert controller._episode is None
+        assert not controller.running
 
 
 PARAMETER_VALUES = st.one_of(st.none(), st.booleans(), st.integers(-2 ** 63, 2 ** 63 - 1), FLOATS,
@@ -178,16 +188,16 @@ PARAMETER_VALUES = st.one_of(st.none(), st.booleans(), st.integers(-2 ** 63, 2 *
 @settings(max_examples=150)
 @given(st.sampled_from([p.name for p in furuta_controller.PARAMETERS]), PARAMETER_VALUES)
 def test_a_live_parameter_is_refused_whole_or_within_its_range(controller, name, value):
-    before = controller._gains
+    before = controller.values
     parameter = Parameter(name, value=value) if value is not None else Parameter(name)
     result = controller.set_parameters([parameter])[0]
     changed = controller.get_parameter(name).value
     if result.successful and name in GAIN_RANGES:
         assert GAIN_RANGES[name][0] <= changed <= GAIN_RANGES[name][1]
-        assert getattr(controller._gains, name) == changed
+        assert controller.values[name] == changed
     else:
-        assert controller._gains == before
-    assert controller._episode is None
+        assert controller.values == before
+    assert not controller.running
 
 
 @settings(max_examples=60)
@@ -201,7 +211,7 @@ def test_a_parameter_file_is_refused_with_words_or_gives_sound_values(context, m
     try:
         given_values = declare(node, module.PARAMETERS)
         if module is tuning_parameters:
-            tuning_parameters.make_problem(given_values)
+            tuning_parameters.make_problem(given_values, ROBOT)
     except (StartError, ValueError):
         return  # refused with words
     else:
@@ -209,22 +219,42 @@ def test_a_parameter_file_is_refused_with_words_or_gives_sound_values(context, m
             value = getattr(given_values, p.name)
             if p.lower is not None:
                 assert p.lower <= value <= p.upper
-            assert isinstance(p.default, list) or type(value) is type(p.default)
+            assert p.required or isinstance(p.default, list) or type(value) is type(p.default)
             assert not p.choices or value in p.choices
     finally:
         node.destroy_node()
 
 
+@pytest.fixture(scope='module')
+def dashboard(context):
+    node = Dashboard(Live(), context=context)
+    yield node
+    node.destroy_node()
+
+
+@settings(max_examples=150)
+@given(st.data())
+def test_no_message_ends_the_thread_that_feeds_the_live_page(dashboard, data):
+    topics = [s for s in dashboard.subscriptions if s.topic_name != '/parameter_events']
+    assert len(topics) >= 7
+    subscription = data.draw(st.sampled_from(topics))
+    subscription.callback(data.draw(messages(subscription.msg_type)))
+
+
 @settings(max_examples=200)
 @given(messages(EpisodeResult), st.booleans())
 def test_a_result_that_is_used_is_whole(result, ours):
-    goal = RunEpisode.Goal(run_id='r', iteration=1, names=['k_theta'], gains=[-2.0])
+    goal = RunEpisode.Goal(run_id='r', iteration=1, names=['k_theta'], values=[-2.0])
     if ours:
-        result.run_id, result.iteration, result.gains = 'r', 1, [-2.0]
-    if not progress.problem_with(result, goal, 2):
+        result.run_id, result.iteration = 'r', 1
+        result.names, result.values = ['k_theta'], [-2.0]
+        result.constraints = list(ROBOT.constraints)
+    if not progress.problem_with(result, goal, ROBOT):
         assert ours
-        assert result.outcome < 10
-        assert all(map(math.isfinite, (result.reward, *result.constraints)))
+        assert result.outcome < 9
+        if result.is_datum:
+            assert len(result.margins) == len(ROBOT.constraints)
+            assert all(map(math.isfinite, (result.reward, *result.margins, *result.peaks)))
 
 
 @given(st.lists(FLOATS, max_size=30))
@@ -247,7 +277,7 @@ def test_a_journal_with_a_changed_field_is_refused_or_still_sound(tmp_path_facto
     path = tmp_path_factory.mktemp('fuzz') / 'episodes.jsonl'
     journal = Journal(path, {})
     journal.append(Told(Trial(1, (-2.5, 23.0), (0.4, 0.3), 17, 'start', 'start'),
-                        Measured(0.97, 0.2, 0.5, (0.5, 0.6, 0.7), 0, 'fine')))
+                        Measured(0.97, 0.5, (0.6, 0.7), (), (0.2, 0.5), 0, 'fine')))
     journal.close()
     header, line = path.read_text().splitlines()
     record = json.loads(line)

@@ -8,10 +8,9 @@ import signal
 import subprocess
 import sys
 
+from pacsbo_ros.nodes import bringup
 import pytest
 import yaml
-
-from pacsbo_ros.nodes import bringup
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +73,7 @@ def test_a_program_that_is_missing_is_named_with_its_package():
 def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
     monkeypatch.setenv('ROS_HOME', str(tmp_path))
     shipped = table(rqt='true')['rqt'].arguments[-1]
-    assert Path(shipped) == ROOT / 'config' / 'furuta.perspective'
+    assert Path(shipped) == ROOT / 'config' / 'tune.perspective'
     moved = Path(table(rqt='true', namespace='/lab/left')['rqt'].arguments[-1])
     text = moved.read_text()
     assert json.loads(text).keys() == json.loads(Path(shipped).read_text()).keys()
@@ -84,10 +83,14 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(('given', 'words'), [
-    ({'colour': 'red'}, 'unknown argument'), ({'plant': 'bicycle'}, 'simulated, topics, qube'),
+    ({'colour': 'red'}, 'unknown argument'), ({'iteration': '3'}, 'did you mean iterations?'),
+    ({'task': 'x', 'robot': 'y'}, 'either task'), ({'task': '/nowhere.yaml'}, 'no such file'),
+    ({'run_dir': 'a', 'resume': 'b'}, 'resume'), ({'plant': 'bicycle'}, 'simulated, topics, qube'),
     ({'speed': 'fast'}, "speed is 'fast'"), ({'iterations': '3.5'}, 'iterations'),
     ({'speed': '-1'}, 'above 0'), ({'iterations': '0'}, '1 or more'), ({'seed': '-3'}, 'seed'),
-    ({'resume': '/nowhere'}, 'no run folder'),
+    ({'resume': '/nowhere'}, 'no run folder'), ({'namespace': '9bad'}, "namespace is '9bad'"),
+    ({'namespace': 'a//b'}, 'letters'), ({'namespace': 'a b'}, 'letters'),
+    ({'namespace': 'a;b'}, 'letters'),
     ({'plant': 'topics', 'speed': '7'}, 'real time'),
     ({'params_file': '/nowhere.yaml'}, 'no such file'), ({'rviz': 'yes'}, 'true, false'),
 ])
@@ -103,21 +106,122 @@ def test_every_argument_is_described_and_the_expected_ones_are_there():
     assert all(len(a.description) > 10 for a in bringup.ARGUMENTS)
 
 
-def test_the_shipped_parameter_file_names_real_nodes_and_parameters():
-    from pacsbo_ros.nodes import furuta_controller, safety_monitor, tuning_parameters
-    known = {'furuta_controller': furuta_controller, 'safety_monitor': safety_monitor,
-             'pacsbo_optimizer': tuning_parameters}
-    shipped = yaml.safe_load((ROOT / 'config' / 'furuta.yaml').read_text())
-    for node, content in shipped.items():
-        module = known[node.removeprefix('/**/')]
-        allowed = {p.name for p in module.PARAMETERS}
-        assert set(content['ros__parameters']) <= allowed
+def checked(tmp_path, text, **given):
+    """Check a bring-up with a parameter file of its own; return the complaint."""
+    file = tmp_path / 'p.yaml'
+    file.write_text(text)
+    values = bringup.resolve({'params_file': str(file), **given})
+    with pytest.raises(bringup.ArgumentError) as error:
+        bringup.check(values, ROOT)
+    assert '\n' not in str(error.value)
+    return str(error.value)
+
+
+def shipped(**changes):
+    """Return the shipped parameter file with parameters of the optimiser changed."""
+    content = yaml.safe_load((ROOT / 'config' / 'furuta.yaml').read_text())
+    content['/**/pacsbo_optimizer']['ros__parameters'].update(changes)
+    return yaml.safe_dump(content)
+
+
+def test_the_shipped_parameter_file_passes_every_check():
+    bringup.check(bringup.resolve({}), ROOT)
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    (shipped(noise_bund=0.1), 'parameter noise_bund is unknown; did you mean noise_bound?'),
+    (shipped(box_lower=[-6, 10]), 'a list of decimals like [1.0, 2.0]'),
+    (shipped(box_lower=[-12.0, 10.0]), 'the box of k_theta is [-12, 0], but furuta accepts'),
+    (shipped(tuned=['k_theta', 'k_beta']), 'k_beta is not a value of furuta'),
+    (shipped(iterations=2), 'iterations is 2, but there are 3 start values'),
+    (shipped(iterations=0), 'give a whole number from 1 to 10000'),
+    (shipped(delta=1), 'give a number with a decimal point'),
+    (shipped(start=[-9.0, 20.0]), 'k_theta is -9'),
+    (shipped().replace('/**/pacsbo_optimizer', '/**/pacsbo_optimiser'),
+     'did you mean pacsbo_optimizer?'),
+    (shipped().replace('/**/pacsbo_optimizer', '/lab/pacsbo_optimizer'),
+     'does not apply to /pacsbo_optimizer; write /**/pacsbo_optimizer'),
+    (shipped().replace('/**/pacsbo_optimizer', '/**'), 'to every node'),
+    (shipped().replace('ros__parameters', 'ros_parameters'), 'ros__parameters'),
+    (shipped().replace('limit: 1.05', 'limt: 1.05'), 'did you mean signals.alpha.limit?'),
+    (shipped().replace('limit: 1.05', 'limit: 1'), 'a number with a decimal point'),
+    ('a: [', 'is not YAML'), ('- 1', 'has no ros__parameters'), ('', 'tuned is missing'),
+])
+def test_a_parameter_file_that_is_wrong_is_refused_in_one_line(tmp_path, text, words):
+    assert words in checked(tmp_path, text)
+
+
+def test_a_folder_that_cannot_be_or_already_has_a_run_is_refused(tmp_path):
+    assert 'run folder /proc/none' in checked(tmp_path, shipped(), run_dir='/proc/none')
+    (tmp_path / 'episodes.jsonl').touch()
+    assert 'already has a run' in checked(tmp_path, shipped(), run_dir=str(tmp_path))
+
+
+def test_a_section_for_a_namespace_applies_there(tmp_path):
+    file = tmp_path / 'p.yaml'
+    file.write_text(shipped().replace('/**/', '/lab/'))
+    bringup.check(bringup.resolve({'params_file': str(file), 'namespace': 'lab'}), ROOT)
+    file.write_text(shipped() + '/**:\n  ros__parameters: {use_sim_time: false}\n')
+    bringup.check(bringup.resolve({'params_file': str(file)}), ROOT)
+
+
+CART = '''
+from pacsbo_ros.robots.python import Robot, Signal, Tunable
+
+class Cart(Robot):
+    tunables = (Tunable('k', 'N/m', 0.0, 50.0, 8.0),)
+    signals = (Signal('x', 'm', 0.5),)
+    constraints = ('x',)
+    safe = [[8.0], [9.0]]
+
+    def run(self, values, seed):
+        x, v, cost = 0.2, 0.0, 0.0
+        for i in range(200):
+            if not self.watch(0.01 * i, [x]):
+                break
+            v += 0.01 * (-values['k'] * x - 2.0 * v)
+            x += 0.01 * v
+            cost += abs(x) / 200
+        return 1.0 - 10 * cost, [1.0 - self.peaks['x'] / 0.5]
+'''
+
+
+@pytest.fixture
+def cart(tmp_path, monkeypatch):
+    """A folder with a robot in Python, which is where we are."""
+    (tmp_path / 'my_cart.py').write_text(CART)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, 'my_cart', raising=False)
+    return tmp_path
+
+
+def test_a_robot_in_python_is_served_watched_and_tuned_by_the_same_table(cart):
+    made = table(robot='my_cart:Cart', iterations='4')
+    assert list(made) == ['safety_monitor', 'cart', 'pacsbo_optimizer', 'progress_markers']
+    assert made['cart'].executable == 'serve'
+    assert made['safety_monitor'].parameters['auto_arm'] is True
+    assert made['safety_monitor'].parameters['signals.x.limit'] == 0.75
+    assert made['pacsbo_optimizer'].parameters['start'] == [8.0, 9.0]
+    bringup.check(bringup.resolve({'robot': 'my_cart:Cart'}), ROOT)
+
+
+@pytest.mark.parametrize(('given', 'words'), [
+    ({'robot': 'my_cart:Card'}, "has no attribute 'Card'"),
+    ({'robot': 'no_cart:Cart'}, "No module named 'no_cart'"),
+    ({'robot': 'my_cart'}, 'my_module:MyRobot'),
+    ({'robot': 'my_cart:Cart', 'iterations': '1'}, 'iterations is 1'),
+])
+def test_a_robot_that_cannot_be_loaded_is_named_in_one_line(cart, given, words):
+    with pytest.raises(bringup.ArgumentError, match=words):
+        bringup.check(bringup.resolve(given), ROOT)
 
 
 def test_the_launch_file_makes_the_processes_of_the_table():
     launch = pytest.importorskip('launch', reason='the launch file needs launch and launch_ros')
     pytest.importorskip('launch_ros', reason='the launch file needs launch_ros')
     import importlib.util
+
+    from pacsbo_ros.nodes import launching
     spec = importlib.util.spec_from_file_location('f', ROOT / 'launch' / 'furuta.launch.py')
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -128,7 +232,7 @@ def test_the_launch_file_makes_the_processes_of_the_table():
     for a in bringup.ARGUMENTS:
         context.launch_configurations[a.name] = a.default
     from launch_ros.actions import Node
-    nodes = [a for a in module.processes(context) if isinstance(a, Node)]
+    nodes = [a for a in launching.processes(context, bringup.ARGUMENTS) if isinstance(a, Node)]
     assert len(nodes) == len(table())
 
 
@@ -154,6 +258,17 @@ def test_make_run_tunes_the_pendulum_and_tells_success(tmp_path):
     assert 'run folder' in output
     assert 'STOPPED' not in output
     assert len((tmp_path / 'run' / 'episodes.jsonl').read_text().splitlines()) == 7
+
+
+def test_make_run_tunes_a_robot_in_python(cart):
+    process = subprocess.run(
+        [sys.executable, '-m', 'pacsbo_ros.nodes.run', 'robot:=my_cart:Cart', 'iterations:=4',
+         f'run_dir:={cart / "run"}', 'namespace:=cart_run'], cwd=cart, capture_output=True,
+        text=True, timeout=180, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    best = yaml.safe_load((cart / 'run' / 'best_gains.yaml').read_text())
+    assert list(best['/**/cart']['ros__parameters']) == ['k']
+    assert (cart / 'run' / 'report.html').exists()
 
 
 def test_ctrl_c_ends_everything_and_the_run_can_be_resumed(tmp_path):

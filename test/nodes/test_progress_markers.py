@@ -2,32 +2,41 @@
 """The markers are what rviz can draw, and show what the graph said."""
 import math
 
+from faults.graph import wait_for
 import numpy as np
+from pacsbo_ros.msg import Candidate, GainMap, GainSlice, OptimizerState, Robot, SafetyStatus
+from pacsbo_ros.nodes.marker_shapes import ORIGIN, Shapes, SIDE
+from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED
+from pacsbo_ros.robots.drawing import drawing_of
+from pacsbo_ros.view import palette
+from pacsbo_ros.view.slices import Slices
 import pytest
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from tools.made_up import MadeUp
 from visualization_msgs.msg import Marker, MarkerArray
 
-from faults.graph import wait_for
-from pacsbo_ros.msg import Candidate, GainMap, OptimizerState, SafetyStatus
-from pacsbo_ros.nodes.marker_shapes import ORIGIN, SIDE, Shapes
-from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED
-from pacsbo_ros.view import palette
-from pacsbo_ros.view.plane import GainPlane
-
-TOPICS = ('markers/pendulum', 'markers/gain_plane', 'markers/candidate')
+TOPICS = ('markers/robot', 'markers/gain_map', 'markers/candidate')
 LARGEST = 400_000  # bytes of points and colours in one message
 
 
-def gain_map(run_id='run', iteration=3, n=20, level=0.3):
-    """Return a map whose safe set is a disc."""
-    x, y = np.meshgrid(np.linspace(-6, 0, n), np.linspace(10, 50, n))
-    margin = level - np.hypot((x + 4) / 2, (y - 30) / 15)
-    return GainMap(
-        run_id=run_id, iteration=iteration, names=['k_theta', 'k_alpha'], lower=[-6.0, 10.0],
-        upper=[0.0, 50.0], columns=n, rows=n, constraint_lower=margin.ravel().tolist(),
-        reward_mean=[0.9] * n * n, safe=(margin >= 0).ravel().tolist(),
-        hull=[-4.5, 28.0, -3.5, 30.0, -4.0, 33.0], enlarged=[-5.0, 25.0, -3.0, 28.0, -4.0, 38.0],
-        samples=[-4.5, 28.0, -3.5, 30.0, -4.0, 33.0], sample_reward=[0.9, 0.95, 0.97],
-        sample_outcome=[0, 0, 1], sample_safe=[True, True, False])
+def as_message(kind, made):
+    """Return a made-up message as a real one."""
+    message = kind()
+    for name in message.get_fields_and_field_types():
+        value = getattr(made, name, None)
+        if name == 'slices':
+            value = [as_message(GainSlice, item) for item in value]
+        if value is not None:
+            setattr(message, name, value.tolist() if isinstance(value, np.ndarray) else value)
+    return message
+
+
+def gain_map(run_id='run', count=2, told=20):
+    """Return a map over some values."""
+    message = as_message(GainMap, MadeUp(count).gain_map(told))
+    message.run_id = run_id
+    return message
 
 
 class Painter:
@@ -124,38 +133,50 @@ def assert_drawable(markers, frame='pacsbo'):
     assert size < LARGEST
 
 
-@pytest.mark.parametrize('n', [2, 20, 200])
-def test_a_plane_of_any_size_is_drawable(n):
-    shapes = Shapes('pacsbo')
-    plane = GainPlane.from_message(gain_map(n=n, level=3.0 if n == 2 else 0.3))
-    assert_drawable(shapes.plane(plane) + shapes.candidate(plane, [-9.0, 99.0], 'far outside'))
-    for marker in shapes.plane(plane):
-        if marker.ns == 'surface':
-            xs = [p.x for p in marker.points]
-            assert (min(xs), max(xs)) == pytest.approx((ORIGIN[0], ORIGIN[0] + SIDE))
+@pytest.mark.parametrize('count', [1, 2, 3, 6])
+def test_the_belief_over_any_number_of_values_is_drawable(count):
+    shapes, slices = Shapes('pacsbo'), Slices.from_message(gain_map(count=count))
+    far = [99.0] * count
+    for index in range(len(slices.pairs)):
+        markers = shapes.belief(slices, index)
+        assert_drawable(markers + shapes.candidate(slices, index, far, 'far outside'))
+        (surface,) = (m for m in markers if m.ns == 'surface')
+        xs = [p.x for p in surface.points]
+        assert (min(xs), max(xs)) == pytest.approx((ORIGIN[0], ORIGIN[0] + SIDE))
+        text = ' '.join(m.text for m in markers)
+        item = slices.slices[index]
+        assert all(f'{slices.names[i]} [' in text or not slices.units[i] for i in (item.x, item.y))
+        assert ('projections' in text) == (count > 2)
+        spheres = next(m for m in markers if m.ns == 'samples')
+        assert len(spheres.points) == len(slices.samples)
 
 
-def test_without_a_safe_set_its_border_is_removed():
-    shapes = Shapes('pacsbo')
-    markers = shapes.plane(GainPlane.from_message(gain_map(level=-5.0)))
+@pytest.mark.parametrize('count', [1, 2])
+def test_without_a_safe_set_its_border_is_removed(count):
+    message = gain_map(count=count)
+    for item in message.slices:
+        item.margin_lower = [-2.0] * len(item.margin_lower)
+        item.safe = [False] * len(item.safe)
+    markers = Shapes('pacsbo').belief(Slices.from_message(message))
     border = next(m for m in markers if m.ns == 'safe_set')
     assert border.action == Marker.DELETE
     assert_drawable(markers)
 
 
-@pytest.mark.parametrize('verdict', range(4))
-def test_the_picture_shows_pendulum_surface_and_samples_in_their_colours(verdict):
-    shapes = Shapes('pacsbo')
-    plane = GainPlane.from_message(gain_map())
-    pendulum = shapes.pendulum(0.2, -0.1, verdict, 'words')
-    assert_drawable(pendulum)
+@pytest.mark.parametrize('verdict', [0, 1, 2, 3, 77])
+def test_the_picture_shows_robot_surface_and_samples_in_their_colours(verdict):
+    shapes, slices = Shapes('pacsbo'), Slices.from_message(gain_map())
+    drawing = drawing_of('furuta')
+    robot = shapes.robot(drawing.parts({'theta': 0.2, 'alpha': -0.1}), verdict, 'words',
+                         drawing.height)
+    assert_drawable(robot)
     painter = Painter()
-    picture = painter.draw([*pendulum, *shapes.plane(plane),
-                            *shapes.candidate(plane, [-2.0, 20.0], 'now')])
-    end, _ = painter.pixels(np.array([[p.x, p.y, p.z] for p in pendulum[3].points]))
+    picture = painter.draw([*robot, *shapes.belief(slices),
+                            *shapes.candidate(slices, 0, slices.samples[0], 'now')])
+    end, _ = painter.pixels(np.array([[p.x, p.y, p.z] for p in robot[4].points]))
     x, y = end[-1].round().astype(int)
     around = picture[y - 4:y + 5, x - 4:x + 5]
-    assert close_to(around, palette.VERDICT_COLOURS[verdict]).any(), 'the tip has another colour'
+    assert close_to(around, palette.verdict_colour(verdict)).any(), 'the tip has another colour'
     for colour in (palette.MARGIN_STOPS[0], palette.BEST, palette.CANDIDATE, palette.HULL,
                    palette.UNSAFE):
         assert close_to(picture, colour).sum() > 5, f'{colour} is not in the picture'
@@ -171,6 +192,7 @@ class Stage:
         self.maps = node.create_publisher(GainMap, 'gain_map', LATCHED)
         self.states = node.create_publisher(OptimizerState, 'optimizer_state', LATCHED)
         self.candidates = node.create_publisher(Candidate, 'candidate', LATCHED)
+        self.robots = node.create_publisher(Robot, 'robot', LATCHED)
         self.statuses = node.create_publisher(SafetyStatus, 'safety_status', HEARTBEAT)
         self.seen = self.watch()
 
@@ -195,61 +217,97 @@ def names(markers):
 
 def test_markers_under_a_namespace_for_late_joiners_and_over_two_runs(stage):
     stage.states.publish(OptimizerState(run_id='one'))
-    stage.candidates.publish(Candidate(run_id='one', iteration=4, names=['k_theta', 'k_alpha'],
-                                       gains=[-4.0, 30.0], role='expander'))
+    stage.candidates.publish(Candidate(
+        run_id='one', iteration=4, names=['p', 'd', 'fixed'], values=[14.0, 2.0, 1.0], tuned=2,
+        role='expander'))
     stage.maps.publish(gain_map('one'))
-    wait_for(lambda: any(names(m) for m in stage.seen['markers/gain_plane']), 'a plane')
+    wait_for(lambda: any(names(m) for m in stage.seen['markers/gain_map']), 'a map')
     wait_for(lambda: any(names(m) for m in stage.seen['markers/candidate']), 'a candidate')
-    first = next(m for m in stage.seen['markers/gain_plane'] if names(m))
+    first = next(m for m in stage.seen['markers/gain_map'] if names(m))
     assert first[0].action == Marker.DELETEALL
     assert_drawable(first)
 
-    stage.maps.publish(gain_map('one', 4))
-    wait_for(lambda: stage.seen['markers/gain_plane'][-1] is not first, 'a second plane')
-    assert names(stage.seen['markers/gain_plane'][-1]) == names(first), 'ids are not stable'
+    stage.maps.publish(gain_map('one', told=21))
+    wait_for(lambda: stage.seen['markers/gain_map'][-1] is not first, 'a second map')
+    assert names(stage.seen['markers/gain_map'][-1]) == names(first), 'ids are not stable'
 
     late = stage.watch()
-    for topic in ('markers/gain_plane', 'markers/candidate'):
+    for topic in ('markers/gain_map', 'markers/candidate'):
         wait_for(lambda t=topic: any(names(m) for m in late[t]), f'{topic} for a late joiner')
 
     stage.states.publish(OptimizerState(run_id='two'))
-    wait_for(lambda: [m.action for m in stage.seen['markers/gain_plane'][-1]]
-               == [Marker.DELETEALL], 'the old plane to go')
+    wait_for(lambda: [m.action for m in stage.seen['markers/gain_map'][-1]]
+             == [Marker.DELETEALL], 'the old map to go')
 
 
-def test_the_pendulum_moves_and_takes_the_colour_of_the_verdict(stage):
+def test_another_pair_can_be_chosen_while_it_runs(stage):
+    def words():
+        return ' '.join(m.text for m in (stage.seen['markers/gain_map'] or [[]])[-1])
+
+    stage.maps.publish(gain_map(count=3))
+    wait_for(lambda: 'p [N m/rad]' in words() and 'd [N m s/rad]' in words(), 'the first pair')
+    client = stage.graph.client.node.create_client(
+        SetParameters, 'progress_markers/set_parameters')
+    wait_for(client.service_is_ready, 'the parameters')
+    for pair, answer in (('p, q', False), ('d, i', True)):
+        future = client.call_async(SetParameters.Request(parameters=[
+            Parameter('pair', value=pair).to_parameter_msg()]))
+        wait_for(future.done, 'an answer')
+        (result,) = future.result().results
+        assert result.successful is answer, result.reason
+    wait_for(lambda: 'p [N m/rad]' not in words() and 'i [N m/(rad s)]' in words(),
+             'the other pair')
+
+
+def test_the_robot_moves_and_takes_the_colour_of_the_verdict(stage):
     def shown(colour, alpha):
-        markers = stage.seen['markers/pendulum'][-1:]
-        if not markers:
+        markers = stage.seen['markers/robot'][-1:]
+        tips = [m for m in (markers[0] if markers else ()) if (m.ns, m.id) == ('robot', 5)]
+        if not tips:
             return False
         assert_drawable(markers[0])
-        tip = next(m for m in markers[0] if (m.ns, m.id) == ('pendulum', 4))
+        (tip,) = tips
         text = next(m for m in markers[0] if m.ns == 'state').text
         same = all(math.isclose(a, b, abs_tol=1e-3) for a, b in zip(
             (tip.color.r, tip.color.g, tip.color.b), palette.rgb(colour), strict=True))
-        return same and f'{math.degrees(alpha):+.1f}' in text
+        return same and f'alpha {math.degrees(alpha):.1f} deg' in text
 
     def publish_until(colour, alpha, sent, state):
         def step():
-            stage.statuses.publish(SafetyStatus(state=state, theta=0.0, alpha=sent, cause='angle'))
+            stage.statuses.publish(SafetyStatus(state=state, signals=['alpha', 'theta'],
+                                                newest=[sent, 0.0], cause='angle'))
             return shown(colour, alpha)
         wait_for(step, f'{colour} at {alpha}')
 
+    stage.robots.publish(as_message(Robot, MadeUp(2, 'furuta').description()))
     publish_until(palette.SAFE, 0.3, 0.3, SafetyStatus.ARMED)
     publish_until(palette.UNSAFE, -0.2, -0.2, SafetyStatus.STOPPED)
+    publish_until(palette.MUTED, -0.2, -0.2, 77)
     publish_until(palette.IDLE, -0.2, math.nan, SafetyStatus.DISARMED)
     wait_for(lambda: shown(palette.MUTED, -0.2), 'grey after silence')
 
 
+def test_a_robot_without_a_drawing_has_its_signals_in_words(stage):
+    stage.robots.publish(as_message(Robot, MadeUp(2).description()))
+
+    def shown():
+        stage.statuses.publish(as_message(SafetyStatus, MadeUp(2).safety()))
+        markers = stage.seen['markers/robot'][-1:]
+        return bool(markers) and 'effort' in ' '.join(m.text for m in markers[0])
+
+    wait_for(shown, 'the effort')
+    assert {m.ns for m in stage.seen['markers/robot'][-1]} == {'state'}
+
+
 def test_a_broken_map_is_not_drawn(stage):
     broken = gain_map('run')
-    broken.constraint_lower = [math.nan] * len(broken.constraint_lower)
+    broken.slices[0].margin_lower = [math.nan] * len(broken.slices[0].margin_lower)
     stage.maps.publish(broken)
     short = gain_map('run')
-    short.rows = 7
+    short.slices[0].rows = 7
     stage.maps.publish(short)
     process = stage.graph.processes[0]
     wait_for(lambda: process.output.count('not drawn') >= 1, 'a warning')
     assert process.popen.poll() is None
     stage.maps.publish(gain_map('run'))
-    wait_for(lambda: any(names(m) for m in stage.seen['markers/gain_plane']), 'a good plane')
+    wait_for(lambda: any(names(m) for m in stage.seen['markers/gain_map']), 'a good map')

@@ -4,6 +4,8 @@ from collections import defaultdict
 from pathlib import Path
 from xml.etree import ElementTree
 
+from faults.graph import wait_for
+from pacsbo_ros.nodes import bringup
 import pytest
 import rclpy
 from rclpy.action import (
@@ -11,9 +13,6 @@ from rclpy.action import (
     get_action_server_names_and_types_by_node,
 )
 from rclpy.parameter import Parameter
-
-from faults.graph import wait_for
-from pacsbo_ros.nodes import bringup
 
 FOLDER = Path(__file__).resolve().parents[2] / 'config' / 'sros2'
 INCLUDE = '{http://www.w3.org/2001/XInclude}include'
@@ -54,7 +53,8 @@ def used(tmp_path_factory):
     context = rclpy.Context()
     context.init()
     run = str(tmp_path_factory.mktemp('security') / 'run')
-    nodes = [make(context=context, parameter_overrides=[
+    config = ['--ros-args', '--params-file', str(FOLDER.parent / 'furuta.yaml')]
+    nodes = [make(context=context, cli_args=config, parameter_overrides=[
         Parameter(name, value=value) for name, value in parameters.items()])
         for make, parameters in (
             (SafetyMonitor, {'require_operator': True}), (FurutaController, {'plant': 'topics'}),
@@ -101,7 +101,7 @@ def test_only_the_right_enclaves_give_verdicts_send_goals_reset_and_arm():
                 if {name, '/*'} & allowed[kind, access]}
 
     assert holders('topics', 'publish', '/safety_status') == {'/pacsbo/monitor'}
-    assert holders('topics', 'publish', '/plant/voltage') == {'/pacsbo/controller'}
+    assert holders('topics', 'publish', '/plant/command') == {'/pacsbo/controller'}
     assert holders('topics', 'publish', '/candidate') == {'/pacsbo/optimizer'}
     assert holders('topics', 'publish', '/operator_heartbeat') == {'/pacsbo/operator'}
     assert holders('actions', 'call', '/run_episode') == {'/pacsbo/optimizer', '/pacsbo/operator'}

@@ -4,16 +4,15 @@ import ast
 import json
 from pathlib import Path
 
-import pytest
-import yaml
-
 from faults.graph import wait_for
 from pacsbo_ros import msg
 from pacsbo_ros.nodes import bringup
+import pytest
+import yaml
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config'
-TOPICS = ('markers/pendulum', 'markers/gain_plane', 'markers/candidate', 'optimizer_state',
-          'controller_state', 'safety_status')
+TOPICS = ('markers/robot', 'markers/gain_map', 'markers/candidate', 'optimizer_state',
+          'controller_state', 'safety_status', 'episode_result')
 SERVICES = ('stop', 'pause', 'resume', 'reset')
 
 
@@ -52,7 +51,7 @@ def settings(namespace, monkeypatch, tmp_path):
 
 def test_rviz_shows_every_marker_topic(offered):
     namespace, topics, _, _ = offered
-    displays = yaml.safe_load((CONFIG / 'furuta.rviz').read_text())['Visualization Manager'][
+    displays = yaml.safe_load((CONFIG / 'tune.rviz').read_text())['Visualization Manager'][
         'Displays']
     shown = {f'/{namespace}/{d["Topic"]["Value"]}' for d in displays
              if d['Class'].endswith('/MarkerArray')}
@@ -69,8 +68,9 @@ def test_rqt_plots_numbers_calls_services_and_sets_a_node_of_the_graph(
         topic, field = path.rsplit('/', 1)
         (kind,) = topics[topic]
         fields = getattr(msg, kind.rsplit('/', 1)[-1]).get_fields_and_field_types()
-        assert fields[field] == 'double', path
-    assert {'reward', 'best_reward', 'max_alpha', 'reward_norm', 'theta', 'alpha'} <= {
+        name, bracket, _ = field.partition('[')
+        assert fields[name] == ('sequence<double>' if bracket else 'double'), path
+    assert {'reward', 'best_reward', 'peaks[0]', 'reward_norm', 'newest[0]', 'newest[1]'} <= {
         path.rsplit('/', 1)[-1] for path in plotted}
     called = {s['current_service_name'] for s in found if 'current_service_name' in s}
     assert called == {f'/{namespace}/{name}' for name in SERVICES}

@@ -9,23 +9,22 @@ import shutil
 import subprocess
 import sys
 
-from hypothesis import HealthCheck, given
+from hypothesis import given, HealthCheck
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 import numpy as np
-import pytest
-
-from pacsbo_ros.core import Kernel, Pacsbo, Settings
+from pacsbo_ros.core import Kernel, SafeOptimizer, Settings
 from pacsbo_ros.predictor import CheckpointError, load_predictor
 from pacsbo_ros.predictor.checkpoint import (
-    LARGEST_FILE,
-    SHIPPED,
-    VERSION,
     Checkpoint,
+    LARGEST_FILE,
     load_checkpoint,
     save_checkpoint,
+    SHIPPED,
+    VERSION,
 )
-from pacsbo_ros.predictor.model import Calibration, Network, NormPredictor, feature_count
+from pacsbo_ros.predictor.model import Calibration, feature_count, Network, NormPredictor
+import pytest
 
 WINDOW = 5
 
@@ -293,8 +292,9 @@ print(load_predictor('default', settings)(np.array([[1.0, 1.5]]), settings, 'box
 
 
 def test_the_optimiser_runs_with_a_loaded_predictor():
-    settings = Settings(constraints=0, reward_threshold=-1.0, candidates=100)
-    optimizer = Pacsbo(settings, predictor=load_predictor('default', settings))
+    settings = Settings(rule='scale_free', constraints=0, reward_threshold=-1.0,
+                        candidates=100)
+    optimizer = SafeOptimizer(settings, predictor=load_predictor('default', settings))
     for x, y in ((0.4, 0.5), (0.5, 0.7), (0.6, 0.4)):
         optimizer.tell([x], [y])
     words = [e.predictor for e in optimizer.state().norms]

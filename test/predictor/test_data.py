@@ -9,20 +9,19 @@ import sys
 import time
 
 import numpy as np
-import pytest
-
 from pacsbo_ros import executors
 from pacsbo_ros.core import Settings
 from pacsbo_ros.predictor import load_predictor, workers
 from pacsbo_ros.predictor.batch import run_batch
 from pacsbo_ros.predictor.data import (
-    NORMS,
     Family,
-    Plan,
-    Trajectories,
     make_problem,
+    NORMS,
+    Plan,
     run,
+    Trajectories,
 )
+import pytest
 
 LINE = Plan(Family('matern32', 1, (0.05, 0.4)), seed=3, samples=9, candidates=60)
 SPACE = Plan(Family('rbf', 4, (0.4, 0.8)), seed=5, samples=6, candidates=128, starts=2)

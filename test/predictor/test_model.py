@@ -3,12 +3,11 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 import numpy as np
-import pytest
-
 from pacsbo_ros.core import Settings
 from pacsbo_ros.core.settings import DOMAINS
 from pacsbo_ros.predictor import load_predictor
-from pacsbo_ros.predictor.model import Calibration, Network, feature_count, features
+from pacsbo_ros.predictor.model import Calibration, feature_count, features, Network
+import pytest
 
 SETTINGS = Settings()
 ETA = load_predictor('default', SETTINGS)

@@ -1,20 +1,29 @@
 """A tuning run without ROS: its order, its end, its resumption."""
-import pytest
+from dataclasses import replace
+import json
 
-from pacsbo_ros.core import Box, Settings
+from pacsbo_ros.core import Box, REPEAT, Settings
+from pacsbo_ros.robots.contract import Description, Signal, Tunable
 from pacsbo_ros.tuning.journal import Journal, JournalError
 from pacsbo_ros.tuning.run_folder import RunFolder
-from pacsbo_ros.tuning.trial import START, VERIFICATION, Measured
+from pacsbo_ros.tuning.trial import Measured, START, VERIFICATION
 from pacsbo_ros.tuning.tuning import Problem, Tuning
+import pytest
 
-BOX = Box(('k_theta', 'k_alpha'), (-6.0, 10.0), (0.0, 50.0))
-SETTINGS = Settings(dimension=2, constraints=1, length_scales=(0.3,), lam=0.01, candidates=400,
-                    library_size=200)
-START_GAINS = ((-3.0, 30.0), (-3.2, 31.0), (-2.8, 29.0))
+ROBOT = Description(
+    'hexapod',
+    (Tunable('lift', 'N/m', -10.0, 0.0, -1.0), Tunable('damp', 'N s/m', 0.0, 100.0, 5.0),
+     Tunable('gait', '', 0.0, 5.0, 2.0, 'legs', 'gait.speed')),
+    (Signal('tilt', 'rad', 0.5), Signal('speed', 'm/s')), (), ('tilt',))
+BOX = Box(('lift', 'damp'), (-6.0, 10.0), (0.0, 50.0))
+SETTINGS = Settings(dimension=2, constraints=1, length_scales=(0.3,), lam=1e-3, candidates=400,
+                    library_size=400, noise_bound=1e-3)
+STARTS = ((-3.0, 30.0), (-3.6, 33.0), (-2.4, 28.0))
 
 
 def problem(**changes):
-    return Problem(**{'box': BOX, 'start': START_GAINS, 'settings': SETTINGS, **changes})
+    return Problem(**{'robot': ROBOT, 'box': BOX, 'start': STARTS, 'settings': SETTINGS,
+                      **changes})
 
 
 def measure(trial):
@@ -22,7 +31,7 @@ def measure(trial):
     x, y = trial.point
     reward = 1.0 - (x - 0.66) ** 2 - (y - 0.62) ** 2
     margin = 0.8 - 2.0 * ((x - 0.6) ** 2 + (y - 0.6) ** 2)
-    return Measured(reward, 0.5 * (1 - margin), 0.3, (reward - 0.5, margin), 0, 'fine')
+    return Measured(reward, reward - 0.5, (margin,), (), (0.5 * (1 - margin), 0.3), 0, 'fine')
 
 
 def make(path, budget=8, **changes):
@@ -46,12 +55,12 @@ def path(tmp_path):
 def test_a_run_evaluates_the_starts_then_searches_then_verifies(path):
     tuning = make(path)
     trials = run(tuning)
-    assert [t.role for t in trials[:3]] == [START] * 3
-    assert [t.gains for t in trials[:3]] == list(START_GAINS)
-    assert all(t.role in ('maximiser', 'expander') for t in trials[3:-1])
+    assert [t.role for t in trials[:6]] == [START] * 3 + [REPEAT] * 3
+    assert [t.values for t in trials[:3]] == list(STARTS)
+    assert all(t.role in ('maximiser', 'expander') for t in trials[6:-1])
     assert len(trials) == 9
     assert trials[-1].role == VERIFICATION
-    assert trials[-1].gains == tuning.best.trial.gains
+    assert trials[-1].values == tuning.best.trial.values
     assert tuning.verified.trial is trials[-1]
     assert '8 episodes' in tuning.reason
     assert tuning.best.measured.reward > max(measure(t).reward for t in trials[:3])
@@ -91,10 +100,31 @@ def test_a_journal_with_other_gains_than_proposed_is_refused(path):
     tuning = make(path)
     run(tuning, 5)
     tuning.journal.close()
-    text = path.read_text().replace(str(START_GAINS[1][0]), '-3.3')
+    text = path.read_text().replace(str(STARTS[1][0]), '-3.3')
     path.write_text(text)
     with pytest.raises(JournalError):
         make(path)
+
+
+@pytest.mark.parametrize('line', [2, 5, 6])
+@pytest.mark.parametrize(('field', 'value'), [
+    ('values', [-1.0, 20.0]), ('point', [0.5, 0.5]), ('seed', 7), ('role', 'expander!'),
+    ('domain', 'elsewhere'), ('mean', [9.0, 9.0]), ('lower', [9.0, 9.0]), ('upper', [])])
+def test_no_field_of_a_replayed_trial_may_differ(path, line, field, value):
+    tuning = make(path)
+    run(tuning, 6)
+    tuning.journal.close()
+    lines = path.read_text().splitlines()
+    record = json.loads(lines[line - 1])
+    if record['trial'][field] == value:
+        return  # a start has no predictions
+    record['trial'][field] = value
+    lines[line - 1] = json.dumps(record)
+    path.write_text('\n'.join(lines) + '\n')
+    before = path.read_bytes()
+    with pytest.raises(JournalError, match=f'line {line} (has|is)'):
+        make(path)
+    assert path.read_bytes() == before
 
 
 def test_finishing_early_still_verifies(path):
@@ -139,11 +169,11 @@ def test_best_gains_that_fail_their_verification_are_not_the_best(path):
     first = tuning.next()
     assert first.role == VERIFICATION
     good = measure(first)
-    tuning.tell(Measured(good.reward, 0.6, 0.3, (good.values[0], -0.2), 1, 'fell'))
+    tuning.tell(Measured(good.reward, good.scaled_reward, (-0.2,), (), (0.6, 0.3), 1, 'fell'))
     assert tuning.verified is None
     second = tuning.next()
     assert second.role == VERIFICATION
-    assert second.gains != first.gains
+    assert second.values != first.values
     tuning.tell(measure(second))
     assert tuning.verified.trial is second
     assert tuning.next() is None
@@ -153,16 +183,19 @@ def test_unsafe_start_gains_end_the_run_with_a_reason(path):
     tuning = make(path)
     for _ in range(3):
         tuning.next()
-        tuning.tell(Measured(0.5, 0.6, 0.3, (0.0, -0.5), 1, 'fell'))
+        tuning.tell(Measured(0.5, 0.0, (-0.5,), (), (0.6, 0.3), 1, 'fell'))
     assert tuning.next() is None
     assert tuning.best is None
-    assert 'none of the start gains is safe' in tuning.reason
+    assert 'none of the start values is safe' in tuning.reason
 
 
 @pytest.mark.parametrize(('changes', 'words'), [
-    ({'start': ()}, 'no start gains'),
-    ({'start': ((-9.0, 30.0),)}, 'k_theta is -9'),
+    ({'start': ()}, 'no start values'),
+    ({'start': ((-9.0, 30.0),)}, 'lift is -9'),
     ({'settings': Settings(dimension=1)}, 'dimension'),
+    ({'settings': SETTINGS.replace(constraints=2)}, '2 constraints, hexapod promises tilt'),
+    ({'box': Box(('lift', 'dampp'), BOX.lower, BOX.upper)}, 'dampp is not a value of hexapod'),
+    ({'box': Box(BOX.names, (-11.0, 10.0), BOX.upper)}, r'box of lift is .-11, 0., but hexapod'),
 ])
 def test_a_problem_that_makes_no_sense_is_refused(changes, words):
     with pytest.raises(ValueError, match=words):
@@ -179,15 +212,29 @@ def test_safeopt_with_a_known_norm_runs_through_the_same_steps(path):
     assert trials[-1].role == VERIFICATION
 
 
-def test_best_gains_are_a_parameter_file(tmp_path):
+def test_the_best_values_are_a_parameter_file_with_all_values_for_the_right_nodes(tmp_path):
     yaml = pytest.importorskip('yaml')
     folder = RunFolder(tmp_path / 'run')
     tuning = make(folder.journal)
     run(tuning)
-    folder.write_best_gains(BOX.names, tuning.best, tuning.verified)
-    loaded = yaml.safe_load(folder.best_gains.read_text())
-    assert loaded['/**/furuta_controller']['ros__parameters'] == dict(
-        zip(BOX.names, tuning.best.trial.gains, strict=True))
+    folder.write_best_gains(tuning.problem, tuning.best, tuning.verified)
+    assert yaml.safe_load(folder.best_gains.read_text()) == {
+        '/**/hexapod': {'ros__parameters': dict(
+            zip(BOX.names, tuning.best.trial.values, strict=True))},
+        '/**/legs': {'ros__parameters': {'gait.speed': 2.0}}}
+    assert 'max |tilt|' in folder.best_gains.read_text()
+
+
+def test_another_fixed_value_is_another_problem_but_another_default_of_a_tuned_one_is_not(path):
+    lift, damp, gait = ROBOT.tunables
+    tuning = make(path)
+    run(tuning, 4)
+    tuning.journal.close()
+    moved = replace(ROBOT, tunables=(replace(lift, default=-3.0), damp, gait))
+    make(path, robot=moved).journal.close()
+    moved = replace(ROBOT, tunables=(lift, damp, replace(gait, default=3.0)))
+    with pytest.raises(JournalError, match=r'fixed\.gait was 2\.0, is 3\.0'):
+        make(path, robot=moved)
 
 
 def test_new_run_folders_never_collide(tmp_path):

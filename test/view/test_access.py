@@ -2,9 +2,8 @@
 """Nobody talks to the page who should not."""
 import asyncio
 
+from pacsbo_ros.view.access import check_exposure, Guard, is_loopback, problem_with, same_token
 import pytest
-
-from pacsbo_ros.view.access import Guard, check_exposure, is_loopback, problem_with, same_token
 
 
 @pytest.mark.parametrize(('host', 'local'), [

@@ -13,7 +13,7 @@ NODES = ROOT / 'pacsbo_ros' / 'nodes'
 
 
 def test_rviz_has_the_sections_that_it_reads_and_a_camera():
-    config = yaml.safe_load((CONFIG / 'furuta.rviz').read_text())
+    config = yaml.safe_load((CONFIG / 'tune.rviz').read_text())
     assert set(config) == {'Panels', 'Visualization Manager', 'Window Geometry'}
     manager = config['Visualization Manager']
     assert {'Class', 'Displays', 'Enabled', 'Global Options', 'Name', 'Tools', 'Transformation',
@@ -26,7 +26,7 @@ def test_rviz_has_the_sections_that_it_reads_and_a_camera():
 
 
 def test_rviz_shows_markers_latched_in_their_frame():
-    manager = yaml.safe_load((CONFIG / 'furuta.rviz').read_text())['Visualization Manager']
+    manager = yaml.safe_load((CONFIG / 'tune.rviz').read_text())['Visualization Manager']
     for display in manager['Displays']:
         assert {'Class', 'Name', 'Enabled', 'Value'} <= set(display)
         assert display['Class'].startswith('rviz_default_plugins/')
@@ -42,7 +42,7 @@ def test_rviz_shows_markers_latched_in_their_frame():
 
 def perspective():
     """Return the plugins of the perspective: class name to the settings of its instances."""
-    data = json.loads((CONFIG / 'furuta.perspective').read_text())
+    data = json.loads((CONFIG / 'tune.perspective').read_text())
     manager = data['groups']['pluginmanager']
     running = ast.literal_eval(manager['keys']['running-plugins']['repr'])
     plugins = {}
@@ -64,10 +64,21 @@ def test_rqt_has_plots_sliders_monitor_and_service_callers():
                             'rqt_robot_monitor/RobotMonitor', 'rqt_service_caller/ServiceCaller'}
 
 
+def test_a_caller_calls_what_its_tab_says():
+    callers = perspective()['rqt_service_caller/ServiceCaller']
+    titles = re.findall(r"'Call (\w+)'", (CONFIG / 'tune.perspective').read_text())
+    assert 'stop' in titles
+    assert [c['current_service_name'] for c in callers] == [f'/{title}' for title in titles]
+
+
 def test_the_analyzers_match_what_the_nodes_report():
     (content,) = yaml.safe_load((CONFIG / 'diagnostics.yaml').read_text()).values()
     analyzers = {k: v for k, v in content['ros__parameters'].items() if isinstance(v, dict)}
     wanted = {part for a in analyzers.values() for part in a['contains']}
-    reporting = {p.stem for p in NODES.glob('*.py') if 'DiagnosticArray(' in p.read_text('utf-8')}
-    assert wanted == reporting
+    sources = [p.read_text('utf-8') for p in NODES.glob('*.py')]
+    reporting = [text for text in sources if 'DiagnosticArray(' in text]
+    assert len(reporting) == len(wanted), 'one analyzer for each that reports'
+    for part in wanted:
+        assert any(f"name=f'{{self.get_fully_qualified_name()}}{part}'" in text
+                   for text in reporting)
     assert all(a['type'] == 'diagnostic_aggregator/GenericAnalyzer' for a in analyzers.values())

@@ -6,36 +6,32 @@ import threading
 import time
 from types import SimpleNamespace
 
-import pytest
-
-from pacsbo_ros.view import charts, words
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.view import belief_charts, charts, rows, tables, words
 from pacsbo_ros.view.live import EVENTS_KEPT, Live, Snapshot, Told
 from pacsbo_ros.view.palette import SILENT
+import pytest
+from tools.made_up import MadeUp
+
+COUNTS = (1, 2, 3, 4, 6)
 
 
 def state(iteration, reward=0.9, margin=0.5, run_id='run', **changes):
     """Return what an OptimizerState looks like to Python."""
-    return SimpleNamespace(**{
-        'run_id': run_id, 'iteration': iteration, 'reward': reward, 'max_alpha': 0.25,
-        'margin': margin, 'budget': 20, 'state': words.RUNNING, 'reason': 'because',
-        'best_gains': [-4.0, 30.0], 'best_reward': 0.95, **changes})
+    return MadeUp(2).state(max(iteration, 1), **{
+        'run_id': run_id, 'iteration': iteration, 'reward': reward, 'margin': margin,
+        'margins': [margin, 1.0], 'peaks': [0.25, 0.4], 'budget': 20, 'reason': 'because',
+        **changes})
 
 
-def safety(code, alpha=0.1, **changes):
-    return SimpleNamespace(**{'state': code, 'theta': 0.0, 'alpha': alpha, 'reason': 'angle',
+def safety(code, error=0.1, **changes):
+    return SimpleNamespace(**{'state': code, 'signals': ['error', 'effort'],
+                              'newest': [error, 0.0], 'reason': 'angle',
                               'cause_persists': False, **changes})
 
 
-@pytest.fixture
-def plane():
-    import numpy as np
-
-    from pacsbo_ros.view.plane import GainPlane
-    margin = np.linspace(-2, 1, 30).reshape(5, 6)
-    samples = np.array([[-4.0, 30.0], [-1.0, 45.0]])
-    return GainPlane('run', 2, ('k_theta', 'k_alpha'), (-6.0, 10.0), (0.0, 50.0), margin, margin,
-                     samples, samples, samples, np.array([0.9, 0.5]), np.array([0, 1]),
-                     np.array([True, False]))
+def slices(count=2, told=20):
+    return MadeUp(count).slices(told)
 
 
 def test_the_history_grows_and_another_run_begins_anew():
@@ -45,38 +41,40 @@ def test_the_history_grows_and_another_run_begins_anew():
     live.see_optimizer(state(1, 0.9))
     live.see_optimizer(state(1, 0.9))
     live.see_optimizer(state(2, 0.8, margin=-0.1))
-    assert live.snapshot.told == {1: Told(0.9, 0.25, True), 2: Told(0.8, 0.25, False)}
+    assert live.snapshot.told == {1: Told(0.9, True, (0.5, 1.0), (0.25, 0.4)),
+                                  2: Told(0.8, False, (-0.1, 1.0), (0.25, 0.4))}
     live.see_optimizer(state(0, run_id='next'))
     assert live.snapshot.told == {}
 
 
-def test_a_page_opened_late_learns_the_past_from_the_map(plane):
-    live = Live()
-    live.see_optimizer(state(2, 0.5, margin=-1))
-    live.see_plane(plane)
+def test_a_page_opened_late_or_after_a_resume_learns_every_signal_and_margin_of_the_past():
+    live, past = Live(), slices()
+    live.see_optimizer(state(20, 0.5, margin=-1))
+    live.see_slices(past)
     told = live.snapshot.told
-    assert list(told) == [1, 2]
-    assert told[1].reward == 0.9
-    assert math.isnan(told[1].max_alpha)
-    assert told[2] == Told(0.5, 0.25, False)
+    assert list(told) == list(range(1, 21))
+    assert told[3] == Told(past.sample_reward[2], True, tuple(past.sample_margins[2]),
+                           tuple(past.sample_peaks[2]))
+    assert len(told[3].peaks) == 3
+    assert told[20] == Told(0.5, False, (-1, 1.0), (0.25, 0.4))
 
 
-def test_a_snapshot_never_changes_under_its_reader(plane):
+def test_a_snapshot_never_changes_under_its_reader():
     live = Live()
     live.see_optimizer(state(1))
     before, told = live.snapshot, dict(live.snapshot.told)
     live.see_optimizer(state(2))
-    live.see_plane(plane)
+    live.see_slices(slices())
     assert before.told == told
-    assert before.plane is None
+    assert before.slices is None
 
 
-def test_silence_of_the_monitor_and_unusable_angles_are_seen():
+def test_silence_of_the_monitor_and_unusable_signals_are_seen():
     live = Live()
     assert live.snapshot.verdict(time.monotonic()) == SILENT
-    live.see_safety(safety(1, alpha=0.2))
-    live.see_safety(safety(1, alpha=math.nan))
-    assert live.snapshot.angles == (0.0, 0.2)
+    live.see_safety(safety(1, error=0.2))
+    live.see_safety(safety(1, error=math.nan))
+    assert live.snapshot.newest == {'error': 0.2, 'effort': 0.0}
     assert live.snapshot.verdict(time.monotonic()) == 1
     assert live.snapshot.verdict(time.monotonic() + 1) == SILENT
 
@@ -112,15 +110,19 @@ def test_words_for_an_optimiser_that_left():
         assert words.headline(live.snapshot, 1)[0] == title
     live.see_optimizer(state(2))
     live.see_presence(True)
-    assert words.headline(live.snapshot, 1)[0] == 'Trying gains'
+    assert words.headline(live.snapshot, 1)[0] == 'Trying values'
 
 
 def test_words_for_a_candidate_say_why_and_what_is_guaranteed():
-    candidate = SimpleNamespace(iteration=7, gains=[-4.0, 30.0], role='expander',
-                                domain='enlarged', lower=[0.1, 0.25, 0.4])
+    candidate = SimpleNamespace(iteration=7, names=['p', 'd', 'fixed'], values=[-4.0, 30.0, 1.0],
+                                tuned=2, role='expander', domain='enlarged',
+                                lower=[0.1, 0.25, 0.4])
     text = words.sentence(Snapshot(optimizer=state(6), candidate=candidate), 1)
-    assert text == ('Episode 7: gains (−4.00, 30.00), which would enlarge the safe set, in the '
-                    'enlarged hull. Guaranteed margin 0.25, 0 or more is safe.')
+    assert text == ('Episode 7: (−4.000, 30.00), to enlarge the safe set, in the enlarged hull. '
+                    'Guaranteed margin 0.25, 0 or more is safe.')
+    candidate.tuned = 1
+    assert 'Episode 7: p = −4.000, to' in words.sentence(
+        Snapshot(optimizer=state(6), candidate=candidate), 1)
 
 
 def test_there_are_words_for_every_state_of_the_optimiser():
@@ -134,41 +136,118 @@ def test_there_are_words_for_every_state_of_the_optimiser():
     assert words.STOPPED == msg.SafetyStatus.STOPPED
 
 
+@pytest.mark.parametrize('code', [9, 200, 255])
+def test_codes_that_nobody_knows_have_words(code):
+    assert words.state(code) == (f'State {code}', 'warn')
+    assert words.outcome_name(code) == f'outcome {code}'
+    s = Snapshot(optimizer=state(1, state=code), safety=safety(code))
+    assert words.headline(s, code)[0] == f'State {code}'
+    assert words.sentence(s, code) == 'Because.'
+
+
+def test_a_result_is_one_line_with_the_limited_signals():
+    message = SimpleNamespace(
+        iteration=4, is_datum=True, outcome=Outcome.CAUGHT, reward=0.9, reward_unit='m',
+        signals=['error', 'temperature'], signal_units=['rad', 'K'], peaks=[0.5236, 300.0],
+        limits=[0.8, math.nan], margins=[0.1, -0.2], reason='')
+    assert words.result(message) == ('episode 4 caught: reward 0.90000 m, max |error| 30.0°',
+                                     'bad')
+    assert words.result(SimpleNamespace(iteration=4, is_datum=False, outcome=77,
+                                        reason='gone')) == ('episode 4 outcome 77: gone', 'warn')
+
+
+def test_the_risk_is_told_as_spent_of_promised():
+    assert words.risk(0.03, 0.1) == '0.03 of 0.10'
+    assert words.risk(0.0, 0.1) == '0.00 of 0.10'
+    assert words.risk(0.0004, 0.1) == '0.0004 of 0.10'
+    assert words.risk(0.0, 0.0) == '–'
+
+
+@pytest.mark.parametrize('robot', ['joint_pid', 'furuta'])
+def test_rows_have_every_signal_and_constraint_by_name(robot):
+    live, made = Live(), MadeUp(2, robot)
+    made.tell(live, 20)
+    s = live.snapshot
+    signals, constraints = rows.signals(s), rows.constraints(s)
+    assert [r.name for r in signals] == list(made.description().signals)
+    assert [r.unit for r in signals] == list(made.description().signal_units)
+    assert [r.name for r in constraints] == list(made.description().constraints)
+    assert [r.margin for r in constraints] == pytest.approx(made.margins[19])
+    assert signals[0].peak == pytest.approx(0.7 * made.peaks[-1][0]), 'of the running episode'
+    html = tables.measured(signals, constraints)
+    assert all(f'<td>{r.name}' in html for r in (*signals, *constraints))
+    assert rows.outcomes(s) == (('completed', 18), ('tripped', 1), ('caught', 1))
+    assert [name for name, _, _ in rows.tuned(s)] == made.names
+
+
+def test_what_comes_from_messages_is_escaped():
+    bad = '<img src=x>'
+    html = (tables.measured((rows.SignalRow(bad, bad, 1.0, 0.5, 0.5),),
+                            (rows.ConstraintRow(bad, 0.1, 0.1),))
+            + tables.best(((bad, bad, 1.0),)) + tables.warnings([bad])
+            + tables.risk(0.1, 0.1, [bad]))
+    assert '<img' not in html
+
+
 def series(chart):
     return {s.get('name', s['type']): s['data'] for s in chart['series']}
 
 
 @pytest.mark.parametrize('whole', [True, False])
-def test_the_map_shows_every_sample_where_it_is(plane, whole):
-    chart = charts.gain_plane(plane, (-3.0, 20.0, 1.0), whole)
-    json.dumps(chart, allow_nan=False)
-    data = series(chart)
-    assert [d['value'] for d in data['safe']] == [[-4.0, 30.0]]
-    assert [d['value'] for d in data['unsafe']] == [[-1.0, 45.0]]
-    assert [d['value'] for d in data['best']] == [[-4.0, 30.0]]
-    assert [d['value'] for d in data['now']] == [[-3.0, 20.0]]
-    cells = data['heatmap']
-    assert len(cells) == charts.CELLS ** 2
-    assert all(0 <= i < charts.CELLS and 0 <= j < charts.CELLS and m >= -1 for i, j, m in cells)
-    if whole:
-        assert (chart['xAxis'][1]['min'], chart['yAxis'][1]['max']) == (-6.0, 50.0)
+@pytest.mark.parametrize('count', COUNTS)
+def test_every_slice_shows_every_sample_where_it_is(count, whole):
+    known = slices(count)
+    candidate = tuple(known.samples[0])
+    for i, item in enumerate(known.slices):
+        chart = belief_charts.belief(known, i, candidate, whole)
+        json.dumps(chart, allow_nan=False)
+        data = series(chart)
+        xs = sorted(d['value'][0] for d in data['safe'] + data['unsafe'])
+        assert xs == pytest.approx(sorted(known.samples[:, item.x]), rel=1e-4)
+        assert data['best'][0]['value'][0] == pytest.approx(known.best[item.x], rel=1e-4)
+        axis = chart['xAxis'][1]
+        assert axis['name'].startswith(known.names[item.x])
+        if whole:
+            assert (axis['min'], axis['max']) == (known.lower[item.x], known.upper[item.x])
+        if count > 1:
+            cells = data['heatmap']
+            assert len(cells) == belief_charts.CELLS ** 2
+            assert data['now'][0]['value'][1] == pytest.approx(candidate[item.y], rel=1e-4)
+        else:
+            assert data['now'][0][0] == candidate[0]
+            assert [p[1] for p in data['threshold']] == [0.0, 0.0]
+            assert data['safe set'][0][1] == 0.0
+
+
+def test_a_candidate_of_another_run_is_not_drawn():
+    data = series(belief_charts.belief(slices(3), 0, (1.0, 2.0)))
+    assert data['now'] == []
 
 
 def test_empty_charts_are_charts():
-    for chart in (charts.gain_plane(None), charts.reward_history({}, 1),
-                  charts.angle_history({}, 1, math.nan), charts.norm_bounds((), (), ())):
+    for chart in (belief_charts.belief(None), charts.reward_history({}, 1),
+                  charts.peak_history({}, 1, 0, 'rad', math.nan),
+                  charts.margin_history({}, 1, ()), charts.norm_bounds((), (), ()),
+                  charts.length_scales((), ())):
         json.dumps(chart, allow_nan=False)
 
 
-def test_histories_show_the_best_safe_reward_and_the_limit():
-    told = {1: Told(0.9, 0.2, True), 2: Told(0.99, 0.6, False), 3: Told(0.95, math.nan, True)}
+def test_histories_show_the_best_safe_reward_every_margin_and_the_limit():
+    told = {1: Told(0.9, True, (0.5, 0.2), (0.2, 3.0)),
+            2: Told(0.99, False, (-0.1, 0.3), (0.6, 4.0)), 3: Told(0.95, True)}
     assert series(charts.reward_history(told, 5))['best so far'] == [[1, 0.9], [2, 0.9], [3, 0.95]]
-    angles = series(charts.angle_history(told, 5, math.radians(30)))
+    angles = series(charts.peak_history(told, 5, 0, 'rad', math.radians(30)))
     assert [d['value'][0] for d in angles['safe']] == [1]
     assert angles['limit'][0][1] == pytest.approx(30)
+    assert 'limit' not in series(charts.peak_history(told, 5, 1, 'N', math.nan))
+    margins = series(charts.margin_history(told, 5, ['overshoot', 'effort']))
+    assert [d['value'] for d in margins['overshoot']] == [[1, 0.5], [2, -0.1]]
+    assert [d['value'] for d in margins['effort']] == [[1, 0.2], [2, 0.3]]
 
 
-def test_norm_bounds_are_grouped_by_domain():
-    data = series(charts.norm_bounds(['reward', 'alpha_margin'], ['hull', 'box'], [1, 2, 3, 4]))
+def test_norm_bounds_are_grouped_by_domain_and_length_scales_have_their_weights():
+    data = series(charts.norm_bounds(['reward', 'effort'], ['hull', 'box'], [1, 2, 3, 4]))
     assert [d['value'] for d in data['hull']] == [1, 3]
     assert [d['value'] for d in data['box']] == [2, 4]
+    (bars,) = series(charts.length_scales([0.1, 0.4], [0.25, 0.75])).values()
+    assert [d['value'] for d in bars] == [25, 75]

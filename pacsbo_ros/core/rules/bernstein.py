@@ -1,0 +1,25 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Algorithm 3 with the empirical Bernstein deviation of Maurer and Pontil.
+
+    B >= mean(‖ρ‖) + sqrt(2 var ln(2/δ_t)/q) + 7 range ln(2/δ_t)/(3(q - 1)),  δ_t as in `hoeffding`
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.rule import rule
+from pacsbo_ros.core.rules.hoeffding import Hoeffding
+
+
+@rule('bernstein')
+class Bernstein(Hoeffding):
+    """Let the drawn variance replace most of the range."""
+
+    name = 'bernstein'
+
+    def deviation(self, norms: Array, width: float, delta: float) -> float:
+        """Give sqrt(2 var ln(2/δ)/q) + 7 range ln(2/δ)/(3(q - 1))."""
+        q, log = len(norms), np.log(2 / delta)
+        return float(np.sqrt(2 * norms.var(ddof=1) * log / q) + 7 * width * log / (3 * (q - 1)))

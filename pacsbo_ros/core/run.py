@@ -1,0 +1,141 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+All that follows from the samples: candidates, domains, bands, the safe set, the books.
+
+A run is made from (settings, seed) and grows by one sample after the other; nothing else changes
+it. It is a cache: thrown away, it can be made again from the same samples and comes out the same.
+
+  symbol    meaning                                             shape
+  X         candidates: [fixed | drawn again | starts]          (G, n)
+  S         known to be safe: by the band, or a safe start      (G,) bool
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from pacsbo_ros.core.band import Band, safe_by_band
+from pacsbo_ros.core.candidates import make_candidates, refine
+from pacsbo_ros.core.domains import Domains, Hull, innermost
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.ledger import Ledger
+from pacsbo_ros.core.rule import Predictor, RuleMaker, Setup
+from pacsbo_ros.core.samples import Sample, Samples
+from pacsbo_ros.core.settings import Settings
+from pacsbo_ros.core.step import StepLimit
+
+ANCHORS = 64  # uncertain safe candidates around which others are drawn
+
+
+class Run:
+    """Grow by samples; answer all else without a change."""
+
+    def __init__(self, settings: Settings, seed: int, predictor: Predictor | None,
+                 make_rule: RuleMaker) -> None:
+        self.settings, self.seed = settings, seed
+        self.ledger = Ledger(settings.delta)
+        self.samples = Samples(settings)
+        self.rule = make_rule(Setup(settings, seed, self.ledger, predictor))
+        self.h_min = np.array(settings.thresholds)
+        self.step = StepLimit(settings)
+        self.hull: Hull | None = None
+        self.domains: Domains | None = None
+        self.grew = False  # did a norm grow with the last sample
+        self.sound = True  # False while a sample is taken in
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether there are bands."""
+        return self.domains is not None
+
+    def add(self, sample: Sample) -> None:
+        """Take one sample; if this raises, the run is no longer sound."""
+        self.sound = False
+        self.samples.add(sample)
+        x = self.samples.A[-1]
+        self.hull = self.hull.with_sample(x) if self.hull else Hull(
+            x[None], self.settings.enlargement)
+        if not self.step.off:
+            if self.ready:
+                self.step.judge(self.samples.Y[-1], self.band_at(x[None]))
+            self.step.add(x, bool(self.samples.safe[-1]), self.X if self.ready else None)
+        self.rule.add(self.samples)
+        if self.ready or self.missing() is None:
+            self._renew()
+        self.sound = True
+
+    def missing(self) -> str | None:
+        """Say what must be told before there can be bands; None if nothing is."""
+        N, s, safe = self.samples.count, self.settings, self.samples.safe
+        if not N:
+            return 'safe start: no sample was told; tell at least one safe sample'
+        if s.starts > N:
+            return f'safe start: {N} of {s.starts} starts were told; tell the others'
+        if not np.any(safe):
+            Y = self.samples.Y
+            at = int(np.argmax(np.min(Y - np.where(
+                np.isfinite(self.h_min), self.h_min, -np.inf), axis=1, initial=np.inf)))
+            return (f'safe start: none of the {N} told samples is safe; the closest is '
+                    f'{self.samples.A[at].tolist()} with values {Y[at].tolist()}, thresholds '
+                    f'{list(s.thresholds)}')
+        if self.samples.R is None:
+            return ('noise_bound is auto, and no point was measured twice; measure a start '
+                    'again, or give a number')
+        return None
+
+    def band_at(self, X: Array) -> Band:
+        """Give the band at any points."""
+        assert self.hull is not None
+        return self.rule.band_at(X, innermost(self.settings.domains, self.hull, X))
+
+    def safe_at(self, X: Array) -> np.ndarray:
+        """Tell which points are known to be safe: the safe set, at any points."""
+        starts = {tuple(x) for x in self.X[self.starts].tolist()}
+        safe = safe_by_band(self.band_at(X).low, self.h_min)
+        if not self.step.off:
+            safe &= self.step.allowed_at(X)
+        return safe | np.array(
+            [tuple(x) in starts for x in X.tolist()], dtype=bool)
+
+    def _renew(self) -> None:
+        if not self.ready:
+            self._lay_out()
+        drawn = self._draw_again()
+        assert self.hull is not None
+        if self.domains is None or self.domains.hull is not self.hull or drawn:
+            self.domains = Domains.sort(self.settings.domains, self.hull, self.X,
+                                        None if drawn else self.domains)
+        before = {(e.output, e.domain): e.B for e in self.rule.norms}
+        self.band = self.rule.renew(self.samples, self.domains)
+        self.grew = any(before.get((e.output, e.domain), np.inf) * (1 + 1e-9) < e.B
+                        for e in self.rule.norms)
+        self.S = safe_by_band(self.band.low, self.h_min)
+        if not self.step.off:
+            self.S = self.step.allowed(self.X, self.S)
+        self.S[self.starts] = True  # they are safe by assumption, and never leave
+
+    def _lay_out(self) -> None:
+        """Lay out the candidates once the safe starts are known."""
+        starts = np.unique(self.samples.A[self.samples.safe], axis=0)
+        chosen = make_candidates(self.settings, starts, self.seed)
+        self.X, self._redrawn = chosen.X, chosen.refined
+        self.starts = slice(len(self.X) - len(starts), len(self.X))
+        self.rule.start(self.X, chosen.order, self.samples)
+        if not self.step.off:
+            self.step.lay_out(self.X)
+
+    def _draw_again(self) -> bool:
+        """Draw a part of the candidates again around the safe frontier (n > 3)."""
+        count = self._redrawn.stop - self._redrawn.start
+        if not count:
+            return False
+        anchors = self.samples.A[self.samples.safe]
+        if self.ready:
+            S = np.flatnonzero(self.S)
+            anchors = np.vstack([anchors, self.X[S[np.argsort(-self.band.doubt[S])[:ANCHORS]]]])
+        rng = np.random.default_rng([self.seed, 5, self.samples.count])
+        X = refine(anchors, self.settings.kernels()[0].length_scales, count, rng)
+        self.X[self._redrawn] = X
+        self.rule.replace(self._redrawn, X)
+        if not self.step.off:
+            self.step.replace(self._redrawn, self.X)
+        return True

@@ -1,0 +1,80 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+All that was told, as arrays.
+
+  symbol   meaning                                                     shape
+  A        points of the unit cube                                     (N, n)
+  Y        measured values: reward, then constraints                   (N, m)
+  T        standard deviations that came with them; 0: not known       (N, m)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from pacsbo_ros.core import noise
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Hold one told experiment."""
+
+    point: tuple[float, ...]
+    values: tuple[float, ...]
+    noise: tuple[float, ...] | None = None  # standard deviation of each value, 0: not known
+
+
+class Samples:
+    """Grow by one sample after the other."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings, self.count = settings, 0
+        self.repeats = noise.Repeats(settings.outputs)
+        self._A = np.empty((16, settings.dimension))
+        self._Y = np.empty((16, settings.outputs))
+        self._T = np.zeros((16, settings.outputs))
+
+    @property
+    def A(self) -> Array:
+        """Give the points."""
+        return self._A[:self.count]
+
+    @property
+    def Y(self) -> Array:
+        """Give the values."""
+        return self._Y[:self.count]
+
+    @property
+    def T(self) -> Array:
+        """Give the standard deviations that were told."""
+        return self._T[:self.count]
+
+    @property
+    def safe(self) -> np.ndarray:
+        """Tell which samples were measured safe, shape (N,)."""
+        return np.all(np.array(self.settings.thresholds) <= self.Y, axis=1)
+
+    @property
+    def R(self) -> Array | None:
+        """Give the noise bound of every output; None while nothing tells it."""
+        return noise.bounds(self.settings.noise_bound, self.repeats,
+                            self.T.max(axis=0, initial=0.0))
+
+    def notices(self) -> tuple[str, ...]:
+        """Say what the repeats say about R."""
+        R = self.R
+        return () if R is None else noise.notices(
+            self.settings.noise_bound, noise.estimate(self.repeats), self.settings.names, R)
+
+    def add(self, sample: Sample) -> None:
+        """Take one sample."""
+        N = self.count
+        if len(self._A) == N:
+            self._A, self._Y, self._T = (
+                np.vstack([M, np.zeros_like(M)]) for M in (self._A, self._Y, self._T))
+        self._A[N], self._Y[N], self._T[N] = sample.point, sample.values, sample.noise or 0.0
+        self.repeats.add(sample.point, self._Y[N].copy())
+        self.count += 1

@@ -1,0 +1,323 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+The posterior of the paper's random functions with their scale integrated out.
+
+  symbol    meaning                                                            shape
+  C         correlation of the random functions, see `convolution`             (N, N)
+  s         their scale, unknown: h ~ N(0, s²C), s is the norm up to a constant scalar
+  y, r2     mean of what was measured at each distinct point, its variance     (N,)
+  lam       λ = r²/ŝ² + MISFIT, the noise in units of the scale                (N,)
+  kappa, z  eigenvalues of C + MISFIT and the data in its eigenvectors         (N,)
+  p         posterior of s on a grid                                           (P,)
+  a         weights of the data in the posterior means of the candidates       (N, G)
+  mu, var   posterior mean and variance/s² (λ at ŝ) on the candidates          (G,)
+  u, n      error of the mean: s²u by the function, n by the noise             (G,)
+
+Derivation
+----------
+Algorithm 3 of the paper draws q random RKHS functions through the data. With many centres and
+independent coefficients such a function is, by the central limit theorem, a path of a Gaussian
+process with covariance s²C, so for q → ∞ the draws have a closed form: given s, h(x) is normal
+with mean μ(x) = c(x)ᵀ(C + λI)⁻¹y and variance s²·var(x). The paper's ᾱ fixes s. Here it is unknown
+and integrated out. Without noise and with p(s) ∝ 1/s the posterior of s² is ŝ²·N/χ²_N with
+ŝ² = yᵀC⁻¹y/N, hence h(x) = μ(x) + ŝ·sqrt(var(x))·t_N, a Student-t variable.
+
+With noise of known size a direction of the data with eigenvalue κ has the variance s²κ + r², so
+
+    p(s | y) ∝ p(s)·Π (s²κ + r²)^-1/2·exp(-z²/(2(s²κ + r²))),
+
+a function of one number, integrated on a grid. Directions in which the noise outweighs the signal
+say nothing about s: repeats of one point are one value with less noise, and close points count as
+far as noise lets them differ.
+
+The mean at x is Σ a_j y_j with weights a = (C + λI)⁻¹c(x), λ at ŝ. Whatever s is, its error has
+the variance s²u(x) + n(x), with u = 1 - 2aᵀc + aᵀCa (signal) and n = Σ a_j²r_j² (noise, which does
+not grow with s). The band is sqrt(q²ŝ²u + z²n), z the normal quantile of ρ and q the factor with
+P(s·Z > q·ŝ | y) = ρ for a normal Z; without noise that is the quantile of Student's t.
+p(s) ∝ 1/s, or an inverse gamma prior with PRIOR_DOF values of the size `scale_prior`, for
+outputs of which the user knows the size.
+
+Assumption, in one sentence: h looks like a random function of this kernel, whatever its norm.
+
+Guarantee: a point is called safe if P(h(x) < threshold | data) <= ρ. Whatever rule picks the next
+point from those, it is unsafe with probability at most ρ, given the data; the sum over the
+experiments of a run bounds the probability that any of them is unsafe. A posterior does not mind
+adaptive sampling. It is a statement about the points that are tried, not about the whole function.
+Not covered: starts that were chosen because of their values, edges of the box, functions of
+another kind; `docs/algorithm.md` has what was measured there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+import math
+
+import numpy as np
+from pacsbo_ros.core.convolution import Convolution
+from pacsbo_ros.core.kernels import Array
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.blas import dger
+from scipy.special import ndtr, ndtri
+
+MISFIT = 1e-5  # share of the variance that C does not explain: finitely many centres, edges
+PRIOR_DOF = 3.0  # of the prior on the scale: it counts as three values of that size
+LEAST_VAR = 1e-12
+ROUNDS = 60  # of the search for the mode; it ends long before
+# ln(s/ŝ) on the grid: fine around the mode, far enough for one sample and a risk of 1e-6.
+STEPS = np.linspace(-4.4, 5.4, 131)
+LOG_S = 0.15 * np.sinh(STEPS)
+INVERSE_S = np.exp(-LOG_S)
+SQRT_2PI = math.sqrt(2 * math.pi)
+CELL = 0.15 * np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # d ln s of every point
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Hold what is known about s."""
+
+    square: float  # ŝ², the mode or, for few data, what explains them best
+    evidence: float  # ln p(y), up to a constant
+    p: Array  # posterior of s at ŝ·exp(LOG_S), sums to one
+
+    def factor(self, rho: float) -> float:
+        """Give q with P(s·Z > q·ŝ) = rho < 1/2."""
+        q, before = -float(ndtri(rho)), 0.0
+        for _ in range(ROUNDS):  # Newton's, in logarithms: the tail is a power law far out
+            t = q * INVERSE_S
+            tail = float(self.p @ ndtr(-t))
+            slope = -float(self.p @ (t * np.exp(-0.5 * t * t))) / (SQRT_2PI * tail)
+            q, before = q * math.exp(min((math.log(rho) - math.log(tail)) / slope, 3.0)), q
+            if abs(q - before) <= 1e-5 * q:
+                break
+        return q
+
+    def quantile(self, level: float) -> float:
+        """Give the quantile of s."""
+        at = np.interp(level, np.cumsum(self.p), LOG_S)
+        return math.sqrt(self.square) * math.exp(float(at))
+
+
+def fit_scale(kappa: Array, z2: Array, r2: float, prior: float = 0.0) -> Scale:
+    """Find the posterior of s from eigenvalues, squared data and the variance of the noise."""
+    dof, square0 = (PRIOR_DOF + 1, PRIOR_DOF * prior * prior) if prior > 0 else (1.0, 0.0)
+    # A scale that the noise hides entirely cannot be told from a smaller one.
+    least = max(0.01 * r2 / float(kappa.max()), 1e-12 * float(z2.sum()), 1e-300)
+    square = max((square0 + float(np.sum(z2 / kappa))) / max(dof - 1 + len(kappa), 0.5), least)
+    for _ in range(ROUNDS):
+        total = kappa + r2 / square
+        w = kappa / total
+        new = max((square0 + float(np.sum(w * z2 / total)))
+                  / max(dof - 1 + float(w.sum()), 0.5), least)
+        done = abs(new - square) <= 1e-3 * square
+        square = new
+        if done:
+            break
+    s2 = square * np.exp(2.0 * LOG_S)
+    total = s2[:, None] * kappa + r2  # (P, N)
+    logs = -0.5 * (np.log(total).sum(axis=1) + (z2 / total).sum(axis=1))
+    logs += (1.0 - dof) * (LOG_S + 0.5 * math.log(square)) - 0.5 * square0 / s2 + np.log(CELL)
+    top = float(logs.max())
+    p = np.exp(logs - top)
+    total_p = float(p.sum())
+    return Scale(square, top + math.log(total_p), p / total_p)
+
+
+class Correlations:
+    """Keep C of the distinct points and of them with the candidates while points arrive."""
+
+    def __init__(self, C: Convolution) -> None:
+        self.C, self.count = C, 0
+        self._A = np.empty((16, C.dimension))
+        self._M = np.empty((16, 16))
+        self._Z = np.empty((0, C.dimension))
+        self._K = np.empty((16, 0))
+        self._eigen: tuple[Array, Array] | None = None
+
+    @property
+    def A(self) -> Array:
+        """Give the points, scaled."""
+        return self._A[:self.count]
+
+    @property
+    def M(self) -> Array:
+        """Give C of the points, shape (N, N)."""
+        return self._M[:self.count, :self.count]
+
+    @property
+    def K(self) -> Array:
+        """Give C of points and candidates, shape (N, G)."""
+        return self._K[:self.count]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Give the room for points and the number of candidates."""
+        return len(self._K), len(self._Z)
+
+    @property
+    def candidates(self) -> int:
+        """Count the candidates."""
+        return len(self._Z)
+
+    def watch(self, X: Array, rows: int) -> None:
+        """Lay out the candidates."""
+        self._Z = self.C.scaled(X)
+        self._K = np.empty((max(rows, len(self._A)), len(X)))
+        self._K[:self.count] = self.C.between_scaled(self.A, self._Z)
+
+    def add(self, x: Array) -> None:
+        """Take one point."""
+        N = self.count
+        if len(self._A) == N:
+            self._A = np.vstack([self._A, np.empty_like(self._A)])
+            self._M = np.pad(self._M, (0, N))
+        if len(self._K) == N:
+            self._K = np.vstack([self._K, np.empty_like(self._K)])
+        u = self.C.scaled(x)
+        self._A[N] = u[0]
+        self.count += 1
+        self._M[N, :N + 1] = self._M[:N + 1, N] = self.C.between_scaled(u, self.A)[0]
+        if len(self._Z):
+            self._K[N] = self.C.between_scaled(u, self._Z)[0]
+        self._eigen = None
+
+    def replace(self, where: slice, X: Array) -> None:
+        """Put other points into a part of the candidates."""
+        self._Z[where] = self.C.scaled(X)
+        self._K[:self.count, where] = self.C.between_scaled(self.A, self._Z[where])
+
+    def eigen(self) -> tuple[Array, Array]:
+        """Give eigenvalues and eigenvectors of C of the points."""
+        if self._eigen is None:
+            kappa, U = np.linalg.eigh(self.M)
+            self._eigen = np.maximum(kappa, 0.0), U
+        return self._eigen
+
+    def to_points(self, X: Array) -> Array:
+        """Give the correlations of the points with any others, shape (N, G)."""
+        return self.C.between_scaled(self.A, self.C.scaled(X))
+
+    def between(self, x: np.ndarray, z: np.ndarray) -> Array:
+        """Give the correlations of some candidates with others."""
+        return self.C.between_scaled(self._Z[x], self._Z[z])
+
+
+class Student:
+    """Keep the posterior of one output, on the candidates if there are any."""
+
+    def __init__(self, correlations: Correlations, prior: float = 0.0) -> None:
+        self.correlations, self.prior = correlations, prior
+        self.scale = Scale(1.0, 0.0, np.full(len(LOG_S), 1.0 / len(LOG_S)))
+        self.y, self.r2 = np.empty(0), np.empty(0)
+        self.lam = np.empty(0)
+        self.mu, self.var, self.noise = np.empty(0), np.empty(0), np.empty(0)
+        self._Q = np.zeros((16, 16))
+        self._a = np.empty((16, 0))
+        self._unit = 0.0
+
+    @property
+    def Q(self) -> Array:
+        """Give (C + diag λ)⁻¹."""
+        return self._Q[:len(self.y), :len(self.y)]
+
+    @property
+    def a(self) -> Array:
+        """Give Q·C(A, X), the weights of the data in the means of the candidates, (N, G)."""
+        return self._a[:len(self.y)]
+
+    def update(self, y: Array, r2: Array) -> None:
+        """Take means and variances of all distinct points, in the order of the correlations."""
+        before, N = len(self.y), len(y)
+        grown = before and before + 1 == N and np.array_equal(self.y, y[:-1]) and (
+            np.array_equal(self.r2, r2[:-1])) and self.mu.size == self.correlations.candidates
+        self.y, self.r2 = y, r2
+        self.scale = self._fit()
+        # λ moves in steps of two, so that most samples append a row instead of starting anew.
+        unit = 2.0 ** round(math.log2(self.scale.square))
+        if grown and unit == self._unit:
+            self._append()
+        else:
+            self._unit = unit
+            self._restart()
+
+    def _fit(self) -> Scale:
+        r2 = self.r2
+        if np.all(r2 == r2[0]):
+            kappa, U = self.correlations.eigen()
+            return fit_scale(kappa + MISFIT, (self.y @ U) ** 2, float(r2[0]), self.prior)
+        # Unequal noise: weigh every point so that the noise of all is the same.
+        root = np.sqrt(np.maximum(r2, 1e-9 * r2.max()))
+        mean = float(np.exp(np.mean(np.log(root))))
+        g = mean / root
+        M = self.correlations.M + MISFIT * np.eye(len(g))
+        kappa, U = np.linalg.eigh(g[:, None] * M * g)
+        return fit_scale(np.maximum(kappa, 1e-300), ((g * self.y) @ U) ** 2, mean * mean,
+                         self.prior)
+
+    def _restart(self) -> None:
+        N, corr = len(self.y), self.correlations
+        self._make_room(N)
+        self.lam = self.r2 / self._unit + MISFIT
+        Q = cho_solve(cho_factor(corr.M + np.diag(self.lam), lower=True), np.eye(N))
+        self._Q[:N, :N] = 0.5 * (Q + Q.T)
+        if corr.candidates:
+            np.matmul(self.Q, corr.K, out=self._a[:N])
+            self.mu = self.y @ self.a
+            self.var = 1.0 - np.einsum('ij,ij->j', corr.K, self.a)
+            self.noise = np.einsum('i,ij,ij->j', self.r2, self.a, self.a)
+
+    def _append(self) -> None:
+        """Add one point: Q grows by a row and a rank-one term, and so does a."""
+        N, corr = len(self.y) - 1, self.correlations
+        self._make_room(N + 1)
+        lam = float(self.r2[N] / self._unit + MISFIT)
+        self.lam = np.append(self.lam, lam)
+        k = corr.M[N, :N]
+        b = self._Q[:N, :N] @ k
+        pivot2 = max(1.0 + lam - float(k @ b), lam)
+        self._Q[:N, :N] += np.outer(b, b / pivot2)
+        self._Q[N, :N] = self._Q[:N, N] = -b / pivot2
+        self._Q[N, N] = 1.0 / pivot2
+        if corr.candidates:
+            a = self._a
+            known, shared = np.stack([k, self.r2[:N] * b]) @ a[:N]
+            g = corr.K[N] - known  # posterior covariance with the new point
+            self.mu += (float(self.y[N] - self.y[:N] @ b) / pivot2) * g
+            self.var -= g * g / pivot2
+            g /= pivot2
+            self.noise += g * ((float(self.r2[:N] @ (b * b)) + self.r2[N]) * g - 2.0 * shared)
+            dger(-1.0, g, b, a=a[:N].T, overwrite_a=1)  # a -= b gᵀ, in place
+            a[N] = g
+
+    def _make_room(self, N: int) -> None:
+        if len(self._Q) < N:
+            self._Q = np.pad(self._Q, (0, N))
+        if self._a.shape != self.correlations.shape:
+            a = np.empty(self.correlations.shape)
+            if self._a.shape[1] == a.shape[1]:
+                a[:len(self._a)] = self._a
+            self._a = a
+
+    def field(self) -> tuple[Array, Array, Array]:
+        """Give mean, signal error/s² and noise variance of the mean on the candidates."""
+        return self.mu, np.maximum(self.var - self.noise / self._unit, LEAST_VAR), self.noise
+
+    def field_at(self, X: Array) -> tuple[Array, Array, Array]:
+        """Give the same at any points."""
+        K = self.correlations.to_points(X)
+        a = self.Q @ K
+        noise = self.r2 @ (a * a)
+        var = 1.0 - np.einsum('ij,ij->j', K, a) - noise / self._unit
+        return self.y @ a, np.maximum(var, LEAST_VAR), noise
+
+    def replaced(self, where: slice) -> None:
+        """Take over candidates that the correlations have exchanged."""
+        K = self.correlations.K[:len(self.y), where]
+        a = self._a[:len(self.y), where] = self.Q @ K
+        self.mu[where] = self.y @ a
+        self.var[where] = 1.0 - np.einsum('ij,ij->j', K, a)
+        self.noise[where] = self.r2 @ (a * a)
+
+    def covariance(self, x: np.ndarray, z: np.ndarray) -> Array:
+        """Give the posterior covariance of some candidates with others, shape (x, z)."""
+        c = self.correlations.between(x, z) - self.correlations.K[:, x].T @ self.a[:, z]
+        return np.asarray(self.scale.square * c)

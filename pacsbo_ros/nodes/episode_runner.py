@@ -1,0 +1,184 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Run episodes on any nodes: set their parameters, watch their topics, put the originals back.
+
+What an episode is, a task file says (docs/your_robot.md). Before it serves, everything that the
+task names was found in the graph; before the first value is changed, the originals are on disk and
+a guardian process watches over this one.
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+import os
+from pathlib import Path
+import select
+
+from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
+from pacsbo_ros.nodes.guardian import Guardian, learn_types, put_back
+from pacsbo_ros.nodes.live_checks import check_parameters, subscribe
+from pacsbo_ros.nodes.parameter_calls import ParameterCalls, spin_until
+from pacsbo_ros.nodes.parameter_target import ParameterTarget
+from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
+from pacsbo_ros.nodes.spinning import spin, steady_now, steady_timer
+from pacsbo_ros.robots.contract import Outcome, RobotError
+from pacsbo_ros.robots.parameters import task as tasks
+from pacsbo_ros.robots.parameters.custody import Custody, home, Locks, read_originals
+from pacsbo_ros.robots.parameters.robot import ParameterRobot, Phase
+from pacsbo_ros.robots.parameters.words import TaskError
+from rclpy.node import Node
+from rclpy.task import Future
+
+BEAT_PERIOD = 0.2  # s, well below the guardian's patience
+LAST_CARE = 3.0  # s that the originals get to come back before the guardian is left alone
+MOST_REWARD = 3.0  # scaled; beyond it the optimiser's model does not fit
+REFUSALS = 3  # values refused in a row by the target, after which trying again is no use
+PARAMETERS = (
+    Parameter('task_file', '', 'Task file: what is tuned and what an episode is.'),
+    Parameter('run_dir', '', 'Folder in which the original values are kept; empty takes one '
+              "below ROS_HOME with the task's name."),
+    Parameter('patience', 10.0, 'Time that nodes, topics and services of the task get to appear '
+              '[s].', 0.1, 600.0),
+    Parameter('predecessor', 20.0, 'Time that the guardian of an earlier run on the same nodes '
+              'gets to finish [s].', 0.0, 600.0),
+    Parameter('launcher', 0, 'Process whose end also ends this one, values put back; 0: none.',
+              0, 2 ** 31 - 1),
+    replace(VERDICT_TIMEOUT, default=0.5),  # no loop is closed here
+)
+
+
+class EpisodeRunner(EpisodeServer):
+    """Serve a ParameterRobot."""
+
+    def __init__(self, **options) -> None:
+        """Check everything against the live graph, then offer episodes."""
+        super().__init__('episode_runner', **options)
+        self._guardian: Guardian | None = None  # until everything is checked
+        p = declare(self, PARAMETERS)
+        self.done = Future()
+        self._launcher = _process(p.launcher)
+        try:
+            task = self._load(p.task_file)
+            folder = Path(p.run_dir).expanduser() if p.run_dir else home() / f'run-{task.name}'
+            self._custody = Custody(folder)
+            self._calls = ParameterCalls(self, list(task.nodes))
+            self._locks = Locks(task.nodes, folder)
+            self._put_back_what_was_left(self._locks.acquire(p.predecessor), p.patience)
+            originals = check_parameters(self, task, self._calls, p.patience)
+            target = ParameterTarget(self, task, self._calls, p.patience)
+            self._robot = ParameterRobot(task, target, self._custody, steady_now)
+            subscribe(self, task, self._robot.hear, p.patience)
+            target.originals = originals
+            self._custody.keep(originals)
+            self._locks.claim()
+        except (TaskError, RobotError, OSError) as error:
+            raise StartError(error) from error
+        self._watch_over()
+        self._refusals, self._judged = 0, None
+        self.exit_code = 0
+        self.serve(self._robot, p.verdict_timeout)
+        steady_timer(self, BEAT_PERIOD, self._beat)
+        self.get_logger().info(
+            f'{task.name}: ' + ', '.join(f'{t.parameter} of {t.node}' for t in task.tuned)
+            + f'; originals are in {folder}')
+
+    @staticmethod
+    def _load(path: str) -> tasks.Task:
+        if not path:
+            raise TaskError('no task_file given; see docs/your_robot.md')
+        return tasks.load(path)
+
+    def _put_back_what_was_left(self, folders: list[Path], patience: float) -> None:
+        """Restore, before anything else, what an earlier run that was killed left changed."""
+        if self._custody.changed and self._custody.folder not in folders:
+            folders.append(self._custody.folder)
+        for folder in dict.fromkeys(folders):
+            originals = read_originals(folder)
+            calls = ParameterCalls(self, list(originals))
+            if not spin_until(self, lambda c=calls: not c.ready(), patience):
+                raise TaskError(f'{calls.ready()[0]} is not there; values of the run in {folder} '
+                                'have to be put back first')
+            learn_types(self, calls, originals, patience)
+            failure = put_back(self, calls, originals, patience)
+            if failure:
+                raise TaskError(f'values of the run in {folder} could not be put back: {failure}')
+            Custody(folder).end()
+            self.get_logger().warning(f'a run that was killed had left values changed; they are '
+                                      f'as in {folder}/originals.yaml again')
+
+    # The guardian.
+
+    def _watch_over(self) -> None:
+        self._guardian = Guardian(self._custody.folder)
+        self._robot.must_not = 'the guardian is not ready yet'
+
+    def _beat(self) -> None:
+        """Keep the guardian informed; without one nothing is changed."""
+        if not self._guardian.alive:
+            self.get_logger().error('the guardian is gone; starting another one')
+            if self._robot.phase is not Phase.IDLE:
+                self.stop(Outcome.INFRASTRUCTURE, 'the guardian of the original values is gone')
+            self._watch_over()
+        self._guardian.beat()
+        if self._robot.must_not and self._guardian.ready:
+            self._robot.must_not = ''
+        self._look_at_last()
+        if self._launcher is not None and _ended(self._launcher):
+            self.get_logger().error('the launcher has ended; putting the original values back')
+            self._leave(1)
+
+    def _look_at_last(self) -> None:
+        """Warn of a reward out of scale; end when the target refuses values again and again."""
+        result = self._robot.last
+        if result is None or result is self._judged:
+            return
+        self._judged = result
+        if result.outcome is Outcome.COMPLETED and not -1 < result.scaled_reward < MOST_REWARD:
+            self.get_logger().warning(
+                f'the reward {result.reward:.3g} is scaled to {result.scaled_reward:.3g}, out of '
+                f'-1 to {MOST_REWARD:g}: give reward an offset like that of a safe start, and a '
+                'scale like the improvement hoped for', once=True)
+        refused = result.outcome is Outcome.START_FAILED and 'refuses' in result.reason
+        self._refusals = self._refusals + 1 if refused else 0
+        if self._refusals >= REFUSALS:
+            self.get_logger().fatal(f'{result.reason}; narrow the box in the task file')
+            self._leave(1)
+
+    def _leave(self, code: int) -> None:
+        self.exit_code = code
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def destroy_node(self) -> None:
+        """Leave with the originals in force: put back here, or by the guardian if that fails."""
+        if self._guardian is None:  # it never served; only the node itself is there
+            Node.destroy_node(self)
+            return
+        self.stop(Outcome.INFRASTRUCTURE, f'{self.get_name()} was shut down')
+        spin_until(self, lambda: self._robot.phase is Phase.IDLE, LAST_CARE)
+        super().destroy_node()
+        self._locks.release()
+        if not self._guardian.farewell(not self._custody.changed):
+            print('the guardian is still putting the original values back', flush=True)
+
+
+def _process(number: int) -> int | None:
+    """Return a handle of a process; None for none."""
+    if not number:
+        return None
+    try:
+        return os.pidfd_open(number)
+    except OSError as error:
+        raise StartError(f'launcher is {number}, which is no process') from error
+
+
+def _ended(process: int) -> bool:
+    return bool(select.select([process], [], [], 0.0)[0])
+
+
+def main() -> int:
+    """Run the episode runner."""
+    return spin(EpisodeRunner)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

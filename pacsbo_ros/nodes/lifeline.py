@@ -1,0 +1,58 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+End with whoever started us: no launcher, no graph.
+
+A launcher that is killed, or whose terminal or login is gone, cannot end its processes any more.
+Linux can: it sends a signal to a process whose parent dies. `make run` asks for it before a
+process begins, `ros2 launch` has our nodes ask for it themselves (PARENT in their environment).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+import contextlib
+import ctypes
+import os
+import signal
+
+PARENT = 'PACSBO_PARENT'  # the launcher's process number
+_PR_SET_PDEATHSIG = 1  # of <sys/prctl.h>
+
+
+def _prctl() -> Callable[..., int] | None:
+    """Return the system call; None where there is none."""
+    try:
+        return ctypes.CDLL(None, use_errno=True).prctl
+    except (AttributeError, OSError):
+        return None
+
+
+def tied_to(parent: int) -> Callable[[], None]:
+    """Return what a new process calls before it begins, so that it ends with its parent."""
+    prctl = _prctl()
+
+    def tie() -> None:
+        if prctl is not None:
+            prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM))
+        if os.getppid() != parent:  # it died meanwhile
+            os._exit(1)
+    return tie
+
+
+def end_with_launcher(environment: Mapping[str, str] = os.environ) -> bool:
+    """Be sent SIGTERM when the launcher named in the environment dies; tell if we are tied."""
+    try:
+        parent = int(environment[PARENT])
+    except (KeyError, ValueError):
+        return False
+    prctl = _prctl()
+    if prctl is None or prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM)) != 0:
+        return False
+    if os.getppid() == parent:
+        return True
+    with contextlib.suppress(PermissionError):
+        try:
+            os.kill(parent, 0)
+        except ProcessLookupError:
+            os.kill(os.getpid(), signal.SIGTERM)  # it died before we asked
+            return True
+    return False  # it lives, but something stands between us, for example a debugger

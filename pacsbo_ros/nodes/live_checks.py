@@ -1,0 +1,184 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Check a task against the live graph before anything moves: every failure is one line.
+
+Nothing is changed by it. Whether a node accepts the box is read from the ranges that it declares,
+and by setting the very values that it has: a corner of the box may be unstable, the robot live.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+import math
+from typing import Any
+
+from pacsbo_ros.nodes.parameter_calls import number, ParameterCalls, spin_until
+from pacsbo_ros.nodes.spinning import steady_now
+from pacsbo_ros.robots.parameters import fields
+from pacsbo_ros.robots.parameters.task import Call, Source, Task, Tuned
+from pacsbo_ros.robots.parameters.words import TaskError, unknown
+from rcl_interfaces.msg import ParameterType
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+DEPTH = 100  # messages that may wait while this process is held up
+NUMERIC = (ParameterType.PARAMETER_DOUBLE, ParameterType.PARAMETER_INTEGER)
+
+
+def check_parameters(node: Node, task: Task, calls: ParameterCalls,
+                     patience: float) -> dict[str, dict[str, float]]:
+    """Return the values that the nodes have, if all can be read, set and hold the box."""
+    if not spin_until(node, lambda: not calls.ready(), patience):
+        missing = calls.ready()[0]
+        there = [f'{"" if ns == "/" else ns}/{name}' for name, ns in
+                 node.get_node_names_and_namespaces() if name != node.get_name()]
+        if missing in there:
+            raise TaskError(f'{missing} does not answer on its parameter services')
+        raise unknown('node', missing, there)
+    originals = {}
+    for target, tuned in task.nodes.items():
+        names = [t.parameter for t in tuned]
+        described = []
+        for t in tuned:  # one by one: some answer nothing at all if one of several is unknown
+            answer = _answer(node, calls.describe(target, [t.parameter]), target, patience)
+            if not answer.descriptors or not answer.descriptors[0].type:
+                raise TaskError(f'{target} has no parameter {t.parameter!r}; see ros2 param list '
+                                f'{target}')
+            _check_range(t, answer.descriptors[0])
+            described.append(answer.descriptors[0])
+        values = _answer(node, calls.get(target, names), target, patience).values
+        calls.types[target] = {t.parameter: d.type for t, d in zip(tuned, described, strict=True)}
+        originals[target] = {t.parameter: number(v) for t, v in zip(tuned, values, strict=True)}
+    refused = calls.wait(calls.set(originals))
+    if refused:
+        raise TaskError(f'parameters cannot be set: {refused}')
+    return originals
+
+
+def _answer(node: Node, future, target: str, patience: float):
+    if not spin_until(node, future.done, patience) or future.result() is None:
+        raise TaskError(f'{target} does not answer on its parameter services')
+    return future.result()
+
+
+def _check_range(t: Tuned, described) -> None:
+    what = f'{t.parameter} of {t.node}'
+    if described.type not in NUMERIC:
+        raise TaskError(f'{what} is not a number')
+    if described.read_only:
+        raise TaskError(f'{what} is read-only')
+    spans = [*described.floating_point_range, *described.integer_range]
+    for span in spans:
+        if t.lower < span.from_value or t.upper > span.to_value:
+            raise TaskError(f'{what} accepts {span.from_value:g} to {span.to_value:g}, but the '
+                            f'box of {t.name} is {t.lower:g} to {t.upper:g}; narrow it')
+
+
+def subscribe(node: Node, task: Task, hear: Callable[[str, float], None],
+              patience: float) -> None:
+    """Listen to every signal with the QoS of its publisher; TaskError if one does not speak."""
+    topics: dict[str, list[Source]] = {}
+    for source in task.signals:
+        topics.setdefault(node.resolve_topic_name(source.topic), []).append(source)
+    heard: dict[str, list[float]] = {topic: [] for topic in topics}
+    for topic, sources in topics.items():
+        kind, qos = _publication(node, topic, patience)
+        read = [(s.name, fields.reader(s.field, kind)) for s in sources]
+        node.create_subscription(kind, topic, _listener(read, fields.stamp_reader(kind), hear,
+                                                        heard[topic]), qos)
+    for topic, sources in topics.items():
+        times, timeout = heard[topic], min(s.timeout for s in sources)
+        if not spin_until(node, lambda times=times: len(times) >= 5, patience):
+            raise TaskError(f'{topic} never speaks' if not times else
+                            f'{topic} speaks too seldom: {len(times)} times in {patience:g} s')
+        slowest = max(b - a for a, b in zip(times[-5:], times[-4:], strict=False))
+        if slowest > timeout:
+            raise TaskError(f'{topic} speaks every {slowest:.2f} s, but the timeout of '
+                            f'{sources[0].name} is {timeout:g} s; give a longer one')
+
+
+def _listener(read: list, stamp: Callable[[Any], float] | None,
+              hear: Callable[[str, float], None], heard: list[float]) -> Callable[[Any], None]:
+    newest = -math.inf
+
+    def listen(message: Any) -> None:
+        nonlocal newest
+        if stamp is not None:
+            time = stamp(message)
+            if time <= newest and newest - time < 1.0 and time > 0:
+                return  # a repeated or reordered message: a frozen source is a silent one
+            newest = time
+        if len(heard) < 50:
+            heard.append(steady_now())
+        for name, value in read:
+            hear(name, value(message))
+    return listen
+
+
+def _publication(node: Node, topic: str, patience: float) -> tuple[Any, QoSProfile]:
+    """Return the type and a matching QoS of what is published on a topic."""
+    if not spin_until(node, lambda: bool(node.get_publishers_info_by_topic(topic)), patience):
+        raise unknown('topic', topic, [name for name, _ in node.get_topic_names_and_types()])
+    publishers = node.get_publishers_info_by_topic(topic)
+    types = {p.topic_type for p in publishers}
+    if len(types) > 1:
+        raise TaskError(f'{topic} has publishers of different types: {", ".join(sorted(types))}')
+    # A reliable subscription would never hear a best-effort publisher. None of the past is
+    # wanted, so that volatile fits every durability.
+    reliable = all(p.qos_profile.reliability == ReliabilityPolicy.RELIABLE for p in publishers)
+    qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE if reliable
+                     else ReliabilityPolicy.BEST_EFFORT)
+    return load_type(types.pop()), qos
+
+
+def load_type(name: str) -> Any:
+    """Import a message, service or action; TaskError if it is not installed."""
+    package, kind, short = name.split('/')
+    try:
+        return getattr(import_module(f'{package}.{kind}'), short)
+    except (ImportError, AttributeError) as error:
+        raise TaskError(f'type {name} is not installed; source the workspace that has it') \
+            from error
+
+
+def check_call(node: Node, call: Call, patience: float) -> None:
+    """See that somebody takes a call, and under the right type."""
+    name = node.resolve_service_name(call.name)
+    if call.kind == 'msg':
+        def takers() -> dict[str, list[str]]:
+            return {name: [s.topic_type for s in node.get_subscriptions_info_by_topic(name)]}
+        what, wanted = 'subscriber of topic', call.type
+    elif call.kind == 'srv':
+        def takers() -> dict[str, list[str]]:
+            return dict(node.get_service_names_and_types())
+        what, wanted = 'service', call.type
+    else:
+        def takers() -> dict[str, list[str]]:
+            return {n.removesuffix('/_action/send_goal'): [t.removesuffix('_SendGoal') for t in ts]
+                    for n, ts in node.get_service_names_and_types()
+                    if n.endswith('/_action/send_goal')}
+        what, wanted = 'action', call.type
+    if not spin_until(node, lambda: bool(takers().get(name)), patience):
+        others = [n for n in takers() if '/_action/' not in n and 'parameter' not in n]
+        raise unknown(what, name, others)
+    types = takers()[name]
+    if wanted not in types:
+        raise TaskError(f'{what} {name} has the type {types[0]}, not {wanted}')
+
+
+def fill(message: Any, values: dict[str, Any], what: str) -> Any:
+    """Set the fields of a message that a task gives."""
+    for name, value in values.items():
+        if name not in message.get_fields_and_field_types():
+            raise unknown(f'field of {what}:', name, message.get_fields_and_field_types())
+        inner = getattr(message, name)
+        try:
+            if isinstance(value, dict):
+                fill(inner, value, what)
+            elif isinstance(inner, float):
+                setattr(message, name, float(value))
+            else:
+                setattr(message, name, value)
+        except (AssertionError, TypeError, ValueError, AttributeError) as error:
+            raise TaskError(f'field {name} of {what} cannot be {value!r}') from error
+    return message

@@ -1,0 +1,99 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The nodes that a task tunes, over ROS: nothing here waits, all answers come later."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pacsbo_ros.nodes.live_checks import check_call, fill, load_type
+from pacsbo_ros.nodes.parameter_calls import Exchange, ParameterCalls
+from pacsbo_ros.nodes.spinning import EVENTS
+from pacsbo_ros.robots.parameters.task import Call, Task
+from rclpy.action import ActionClient
+from rclpy.node import Node
+
+START = 5.0  # s that a service or action gets to take up an episode
+
+
+class Caller:
+    """Something to be called: a service, an action or a message."""
+
+    def __init__(self, node: Node, call: Call, patience: float) -> None:
+        """Find who takes it and make the request; TaskError if that cannot be."""
+        check_call(node, call, patience)
+        kind = load_type(call.type)
+        self._name, self._kind, self._handle = call.name, call.kind, None
+        request = {'srv': 'Request', 'action': 'Goal'}.get(call.kind)
+        self._message = fill(getattr(kind, request)() if request else kind(), call.fields,
+                             call.name)
+        if call.kind == 'srv':
+            self._client: Any = node.create_client(kind, call.name)
+        elif call.kind == 'action':
+            self._client = ActionClient(node, kind, call.name)
+        else:
+            self._client = node.create_publisher(kind, call.name, EVENTS)
+
+    def call(self) -> Exchange:
+        """Call it, and hear whether it was taken."""
+        if self._kind == 'msg':
+            self._client.publish(self._message)
+            return Exchange({}, lambda _: '')
+        future = (self._client.call_async(self._message) if self._kind == 'srv'
+                  else self._client.send_goal_async(self._message))
+        return Exchange({self._name: future}, self._judge, timeout=START)
+
+    def _judge(self, answers: dict) -> str:
+        for answer in answers.values():
+            if self._kind == 'action':
+                if not answer.accepted:
+                    return f'{self._name} rejects the goal'
+                self._handle = answer
+            elif getattr(answer, 'success', True) is False:
+                return f'{self._name} says no: {getattr(answer, "message", "")}'
+        return ''
+
+    def cancel(self) -> None:
+        """End an action that this has started."""
+        if self._handle is not None:
+            self._handle.cancel_goal_async()
+            self._handle = None
+
+
+class ParameterTarget:
+    """Set, start, stop and put back."""
+
+    def __init__(self, node: Node, task: Task, calls: ParameterCalls, patience: float) -> None:
+        """Find everything that will be called."""
+        self._task, self._calls = task, calls
+        self.originals: dict[str, dict[str, float]] = {}
+        self._start = Caller(node, task.start, patience) if task.start else None
+        self._stop = Caller(node, task.stop, patience) if task.stop else None
+
+    def _by_node(self, values: Mapping[str, float]) -> dict[str, dict[str, float]]:
+        return {node: {t.parameter: values[t.name] for t in tuned}
+                for node, tuned in self._task.nodes.items()}
+
+    def set(self, values: Mapping[str, float]) -> Exchange:
+        """Set the tuned values and read them back."""
+        return self._calls.set(self._by_node(values))
+
+    def check(self, values: Mapping[str, float]) -> Exchange:
+        """Read the tuned values and compare them."""
+        return self._calls.check(self._by_node(values))
+
+    def restore(self) -> Exchange:
+        """Put the originals back; an action that still runs is ended."""
+        if self._start is not None:
+            self._start.cancel()
+        return self._calls.set(self.originals)
+
+    def start(self) -> Exchange:
+        """Start the episode."""
+        return self._start.call() if self._start is not None else Exchange({}, lambda _: '')
+
+    def stop(self) -> None:
+        """Stop what moves."""
+        if self._start is not None:
+            self._start.cancel()
+        if self._stop is not None:
+            self._stop.call()

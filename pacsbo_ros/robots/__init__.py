@@ -1,0 +1,1 @@
+"""Robots: what a robot is, and the robots that come along. No ROS in here."""

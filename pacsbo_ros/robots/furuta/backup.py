@@ -1,0 +1,97 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Catch the pendulum when gains that are tried lose it: the law behind the experiment.
+
+Trigger. Upright, x' = A x + B V has one unstable mode with the left eigenvector w, w A = lambda w:
+
+    h = w x,  h' = lambda h + (w B) V                 w scaled so that alpha counts once
+
+h is an angle: where the pendulum is heading, alpha + alpha_dot / 14 s^-1 and a little of the arm.
+Nothing but the voltage brings it back. Good gains swing with a peak heading that hardly depends on
+them; gains that fall pass it before alpha passes its limit. Known-safe gains take over as soon as
+|h| > reach |alpha limit|. The reach is learnt from the headings of episodes that went well.
+
+Catch. At the control rate of the experiment, 50 Hz, known-safe gains come too late. Taken at every
+sample, 200 Hz, the loop has three quarters less hold to bear, so it stands more gain: k_alpha and
+k_alpha_dot times 1.5, and 0.3 k_theta, because the arm can wait. Once the heading is small again
+the known-safe gains themselves take it home.
+
+Symbol     Meaning
+h          heading [rad]
+w          (4,) left eigenvector of the unstable mode, w_alpha = 1
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
+from pacsbo_ros.robots.furuta.linear import linearise
+from pacsbo_ros.robots.furuta.parameters import Parameters
+from pacsbo_ros.robots.furuta.presets import CALIBRATED
+
+WIDEST, TIGHTEST = 1.15, 0.9  # reach before anything is learnt, and the least that is learnt
+HEADROOM = 1.3  # of the largest heading of an episode that went well
+URGENT = 0.4  # share of the angle limit below which a heading is small again
+
+
+@dataclass(frozen=True)
+class Backup:
+    """Say when which gains take over."""
+
+    gains: Gains = PAPER_GAINS  # known to be safe
+    reach: float = WIDEST  # heading, as a share of the angle limit, at which they take over
+    parameters: Parameters = field(default_factory=lambda: CALIBRATED.parameters)
+
+    def __post_init__(self) -> None:
+        if not self.reach > 0:
+            raise ValueError(f'reach of the backup is {self.reach}; use a positive number')
+
+    @cached_property
+    def weights(self) -> tuple[float, float, float, float]:
+        """Return w, the weights of the heading."""
+        A, _ = linearise(self.parameters)
+        rates, modes = np.linalg.eig(A)
+        w = np.linalg.inv(modes)[int(rates.real.argmax())].real
+        theta, alpha, theta_dot, alpha_dot = (w / w[1]).tolist()
+        return theta, alpha, theta_dot, alpha_dot
+
+    def heading(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float) -> float:
+        """Return where the pendulum is heading, in rad."""
+        w = self.weights
+        return w[0] * theta + w[1] * alpha + w[2] * theta_dot + w[3] * alpha_dot
+
+    def volts(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float,
+              limit: float) -> float:
+        """Return the voltage that catches, not yet clamped; limit is that of alpha."""
+        k = self.gains.as_tuple()
+        if abs(self.heading(theta, alpha, theta_dot, alpha_dot)) > URGENT * limit:
+            k = 0.3 * k[0], 1.5 * k[1], k[2], 1.5 * k[3]
+        return -(k[0] * theta + k[1] * alpha + k[2] * theta_dot + k[3] * alpha_dot)
+
+
+class Experience:
+    """Learn the backup from the episodes that went well."""
+
+    def __init__(self, backup: Backup | None = None) -> None:
+        self._first = backup or Backup()
+        self._calmest = 0.0  # smallest margin of the gains that are now the backup
+        self._gains = self._first.gains
+        self._largest = 0.0  # heading of episodes that went well, as a share of the limit
+
+    @property
+    def backup(self) -> Backup:
+        """Return the backup for the next episode."""
+        reach = self._first.reach
+        if self._largest:
+            reach = min(reach, max(TIGHTEST, HEADROOM * self._largest))
+        return Backup(self._gains, reach, self._first.parameters)
+
+    def learn(self, gains: Gains, margins: tuple[float, ...], heading: float) -> None:
+        """Take an episode that ran to its end: its margins, its largest share of heading."""
+        if min(margins) <= 0:
+            return
+        self._largest = max(self._largest, heading)
+        if min(margins) > self._calmest:
+            self._calmest, self._gains = min(margins), gains

@@ -1,0 +1,63 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+What one episode shows of its gains, each number with the noise that the episode itself shows.
+
+Repeats of an episode differ because the push meets another state each time: the start is random,
+friction holds the arm anywhere, encoders are coarse. How much the pendulum moves in the half
+second before the push is therefore the noise of its peaks; what the time before the push costs is
+that of the reward. docs/furuta.md compares both with the spread of repeats.
+
+Symbol     Shape        Meaning
+alpha      (T,)         pendulum angle at every sample
+rows       (T / c, 5)   measured state and voltage at every control update, c samples apart
+"""
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from pacsbo_ros.robots.furuta.plant import SAMPLE_PERIOD
+from pacsbo_ros.robots.furuta.scaling import Seen
+from pacsbo_ros.robots.stability import decay_rate, Estimate, swing_left
+
+if TYPE_CHECKING:
+    from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits
+
+Array = NDArray[np.float64]
+
+BEFORE_PUSH = 0.5  # s that tell what the push met
+# Below this share of its limit friction and encoders move the pendulum, not the gains.
+LEAST_MOTION = 0.1
+
+
+def see(alpha: Array, rows: Array, gains: tuple[float, ...], limits: Limits,
+        settings: EpisodeSettings, reward: float, peaks: tuple[float, float],
+        cut_off: float | None) -> Seen:
+    """Return what an episode showed; peaks are max|alpha| and max|theta|."""
+    every, push = settings.control_every, settings.push_sample
+    quiet = rows[:math.ceil((settings.samples if push < 0 else push) / every)]
+    met = quiet[-max(1, round(BEFORE_PUSH / SAMPLE_PERIOD / every)):]
+    met_theta, met_alpha = (np.sqrt(np.square(met[:, :2]).mean(0)).tolist() if len(met)
+                            else (0.0, 0.0))
+    early = settings.reward.samples(*quiet.T)
+    cost = (settings.reward.best - early.mean()) * len(early) * every / settings.samples \
+        if len(early) else 0.0
+    decay = None
+    if peaks[0] >= LEAST_MOTION * limits.alpha and cut_off is None:
+        decay = decay_rate(rows[:, :4], rows[:, 4:], gains, every * SAMPLE_PERIOD,
+                           None if push < 0 else push // every)
+    swing = None
+    if push >= 0 and cut_off is None:
+        swing = swing_left(alpha, push, round(settings.first_swing / SAMPLE_PERIOD),
+                           round(BEFORE_PUSH / SAMPLE_PERIOD))
+    return Seen(Estimate(reward, float(cost)), Estimate(peaks[0] / limits.alpha,
+                                                        met_alpha / limits.alpha),
+                Estimate(peaks[1] / limits.theta, met_theta / limits.theta), decay, swing,
+                cut_off)
+
+
+def saturated(rows: Array, limit: float) -> float:
+    """Return the share of control updates with the largest voltage."""
+    return float((np.abs(rows[:, 4]) >= limit).mean()) if len(rows) else 0.0

@@ -1,0 +1,55 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Plants as files: YAML with the fields of Plant, and those of Parameters under `parameters`.
+
+What a file leaves out is as in the defaults of the two classes, so a file made by hand may be
+short; a name that is no field is refused, because a misspelt number would silently not count.
+"""
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from pacsbo_ros.robots.furuta.parameters import Parameters
+from pacsbo_ros.robots.furuta.plant import Plant
+import yaml
+
+
+def write_preset(plant: Plant, path: Path, remark: str) -> None:
+    """Write a plant with all its numbers."""
+    text = yaml.safe_dump(asdict(plant), sort_keys=False)
+    path.write_text(f'# {remark} Units: SI; docs/furuta.md.\n{text}', 'utf-8')
+
+
+def read_preset(path: Path) -> Plant:
+    """Read a plant; every fault is a ValueError of one line."""
+    try:
+        content = yaml.safe_load(path.read_text('utf-8'))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        reason = error.strerror if isinstance(error, OSError) else 'it is not YAML'
+        raise ValueError(f'preset file {path} cannot be read: {reason}') from error
+    if not isinstance(content, dict):
+        raise ValueError(f'preset file {path} holds no fields; write them as name: number')
+    numbers = _checked(path, content, Plant)
+    inner = numbers.pop('parameters', {})
+    if not isinstance(inner, dict):
+        raise ValueError(f'preset file {path}: parameters is {inner!r}; give name: number lines')
+    try:
+        return Plant(parameters=Parameters(**_checked(path, inner, Parameters)), **numbers)
+    except ValueError as error:
+        raise ValueError(f'preset file {path}: {error}') from error
+
+
+def _checked(path: Path, content: dict[Any, Any], kind: type) -> dict[str, Any]:
+    """Return the content if all names are fields and all values are numbers or nothing."""
+    known = [field.name for field in fields(kind)]
+    for name, value in content.items():
+        if name not in known:
+            raise ValueError(f'preset file {path}: {name!r} is no field of {kind.__name__}; '
+                             f'choose among {", ".join(known)}')
+        empty = value is None and name in ('encoder_counts', 'velocity_filter')
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if name != 'parameters' and not (number or empty):
+            raise ValueError(f'preset file {path}: {name} is {value!r}; give a number')
+    return dict(content)

@@ -1,0 +1,158 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Recordings of a pendulum: voltage in, both angles out, checked before anyone believes them.
+
+A file is CSV with the columns t, volts, theta, alpha, and `recording` (a number) if it holds more
+than one; lines that begin with # are remarks. Each recording starts hanging at rest.
+
+Symbol     Shape     Unit     Meaning
+t          (n,)      s        evenly spaced
+volts      (n,)      V        applied from t on
+theta      (n,)      rad      arm
+alpha      (n,)      rad      pendulum, zero upright, pi hanging, not wrapped
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+import math
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import savgol_filter
+
+Array = NDArray[np.float64]
+
+COLUMNS = ('t', 'volts', 'theta', 'alpha')
+SHORTEST = 2.0  # s
+SMOOTHER = (9, 3)  # samples and order of the Savitzky-Golay filter that gives velocities
+# Recordings that come with the package; what is fitted is fitted to the others of each file.
+PACKAGED = {'chirps': 'qube_chirps.csv', 'swing_ups': 'qube_swing_ups.csv'}
+HELD_OUT = {'chirps': (4, 5), 'swing_ups': (3, 6, 9, 12, 15)}
+
+
+class RecordingError(ValueError):
+    """A recording that cannot be used, and why, in one line."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Hold one recording."""
+
+    name: str
+    t: Array
+    volts: Array
+    theta: Array
+    alpha: Array
+
+    def __post_init__(self) -> None:
+        fault = _fault(self.t, self.volts, self.theta, self.alpha)
+        if fault:
+            raise RecordingError(f'{self.name}: {fault}')
+
+    @property
+    def period(self) -> float:
+        """Return the sampling period in s."""
+        return float((self.t[-1] - self.t[0]) / (len(self.t) - 1))
+
+    @property
+    def duration(self) -> float:
+        """Return the length in s."""
+        return float(self.t[-1] - self.t[0])
+
+    def states(self) -> Array:
+        """Return smoothed angles and velocities, (4, n): the device's own filters would lag."""
+        length, order = SMOOTHER
+        return np.stack([savgol_filter(angle, length, order, deriv=deriv, delta=self.period)
+                         for deriv in (0, 1) for angle in (self.theta, self.alpha)])
+
+
+def _fault(t: Array, volts: Array, theta: Array, alpha: Array) -> str | None:
+    """Say what is wrong with a recording and how to mend it, or nothing."""
+    for name, column in zip(COLUMNS, (t, volts, theta, alpha), strict=True):
+        bad = ~np.isfinite(column)
+        if bad.any():
+            return f'{name} is not a finite number in sample {int(np.argmax(bad)) + 1}; cut it out'
+    steps = np.diff(t)
+    if (steps <= 0).any():
+        i = int(np.argmax(steps <= 0))
+        return (f'time goes from {t[i]:.6g} to {t[i + 1]:.6g} s; order the samples by time, '
+                'each once')
+    if len(t) < 2 or t[-1] - t[0] < SHORTEST:
+        length = t[-1] - t[0] if len(t) else 0.0
+        return f'it lasts {length:.3g} s; record {SHORTEST:g} s or more'
+    period = float(np.median(steps))
+    if period > 0.05:
+        return (f'samples are {period:.3g} s apart; t is in seconds, and 50 ms is the coarsest '
+                'that can be used')
+    if np.abs(steps - period).max() > 0.5 * period:
+        i = int(np.argmax(np.abs(steps - period)))
+        return (f'the samples at {t[i]:.6g} and {t[i + 1]:.6g} s are {steps[i] * 1e3:.3g} ms '
+                f'apart, the others {period * 1e3:.3g} ms; samples are missing, record again')
+    if np.abs(volts).max() > 60:
+        return (f'volts reach {np.abs(volts).max():.4g}; more than 60 V looks like millivolts, '
+                'divide by 1000')
+    if np.abs(theta).max() > 2 * math.pi or np.abs(alpha - alpha[0]).max() > 8 * math.pi:
+        return (f'angles reach {max(np.abs(theta).max(), np.abs(alpha).max()):.4g}; radians are '
+                'expected, this looks like degrees, multiply by pi/180')
+    for name, angle in (('theta', theta), ('alpha', alpha)):
+        jumps = np.abs(np.diff(angle))
+        if jumps.max() > 2.0:
+            i = int(np.argmax(jumps))
+            return (f'{name} jumps by {jumps[i]:.3g} rad at {t[i + 1]:.4g} s; it is wrapped, '
+                    'unwrap it (numpy.unwrap)')
+    if abs(abs(alpha[0]) - math.pi) > 0.3:
+        return (f'alpha starts at {alpha[0]:.3g} rad; a recording starts hanging, which is pi '
+                'here because zero is upright: add pi if yours is zero hanging')
+    if np.ptp(volts) < 1e-3:
+        return f'volts are {volts[0]:.3g} throughout; record under a changing voltage'
+    for name, angle in (('theta', theta), ('alpha', alpha)):
+        if np.ptp(angle) < 0.05:
+            return (f'{name} moves by {np.ptp(angle):.2g} rad only; nothing can be learnt from '
+                    'that, check the encoder or raise the voltage')
+    return None
+
+
+def read_recordings(path: Path | str) -> tuple[Recording, ...]:
+    """Read a file of one or more recordings; every fault is a RecordingError of one line."""
+    path = Path(path)
+    try:
+        text = path.read_text('utf-8')
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else 'it is not text'
+        raise RecordingError(f'{path} cannot be read: {reason}') from error
+    lines = [(i, line) for i, line in enumerate(text.splitlines(), 1)
+             if line.strip() and not line.startswith('#')]
+    names = [name.strip() for name in lines[0][1].split(',')] if lines else []
+    missing = [name for name in COLUMNS if name not in names]
+    if missing:
+        raise RecordingError(f'{path}: no column {", ".join(missing)} in its first line; need '
+                             f'{",".join(COLUMNS)} (and recording, if it holds several)')
+    rows = []
+    for i, line in lines[1:]:
+        try:
+            row = [float(cell) for cell in line.split(',')]
+        except ValueError:
+            raise RecordingError(f'{path}: line {i} holds something that is no number: '
+                                 f'{line[:60]!r}') from None
+        if len(row) != len(names):
+            raise RecordingError(f'{path}: line {i} has {len(row)} cells, the first line '
+                                 f'{len(names)}')
+        rows.append(row)
+    table = np.array(rows).reshape(-1, len(names))
+    columns = [table[:, names.index(name)] for name in COLUMNS]
+    if 'recording' not in names:
+        return (Recording(path.stem, *columns),)
+    number = table[:, names.index('recording')]
+    if not np.isfinite(number).all():
+        raise RecordingError(f'{path}: the column recording holds a number that is not finite')
+    return tuple(Recording(f'{path.stem} {i:g}', *(column[number == i] for column in columns))
+                 for i in dict.fromkeys(number.tolist()))
+
+
+def packaged(kind: str, held_out: bool) -> tuple[Recording, ...]:
+    """Return the recordings of one kind that come with the package, for fitting or held out."""
+    path = Path(str(files('pacsbo_ros.robots.furuta.data').joinpath(PACKAGED[kind])))
+    return tuple(recording for i, recording in enumerate(read_recordings(path), 1)
+                 if (i in HELD_OUT[kind]) == held_out)

@@ -1,0 +1,56 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Numbers with their units as people write them; angles are shown in degrees."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+import math
+
+IN_DEGREES = {'rad': '°', 'rad/s': '°/s', 'rad/s^2': '°/s²'}
+
+
+def shown_unit(unit: str) -> str:
+    """Return the unit in which a quantity is shown."""
+    return IN_DEGREES.get(unit, unit)
+
+
+def shown(value: float, unit: str) -> float:
+    """Return a value in the unit in which it is shown."""
+    return math.degrees(value) if unit in IN_DEGREES else value
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number with so many digits that count, and a real minus sign."""
+    if not math.isfinite(value):
+        return '–'
+    text = f'{value + 0.0:#.{digits}g}' if value else '0'
+    return text.rstrip('.').replace('-', '−')
+
+
+def quantity(value: float, unit: str, digits: int = 3) -> str:
+    """Return a value with its unit."""
+    text, name = number(shown(value, unit), digits), shown_unit(unit)
+    return text if not name or text == '–' else text + ('' if name[0] == '°' else ' ') + name
+
+
+def label(name: str, unit: str) -> str:
+    """Return a name with the unit in which its values are shown."""
+    return f'{name} [{shown_unit(unit)}]' if unit else name
+
+
+def tuned_label(name: str, unit: str) -> str:
+    """Return a tuned value's name with its own unit: it is what a person would type."""
+    return f'{name} [{unit}]' if unit else name
+
+
+def values_text(values: Iterable[float]) -> str:
+    """Return values in brackets."""
+    return '(' + ', '.join(map(number, values)) + ')'
+
+
+def ticks(low: float, high: float, count: int = 5) -> list[float]:
+    """Return about `count` round numbers from low to high."""
+    rough = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = min((s * power for s in (1, 2, 2.5, 5, 10)), key=lambda s: abs(s - rough))
+    first = math.ceil(low / step - 1e-9)
+    return [float(f'{k * step:.10g}') for k in range(first, math.floor(high / step + 1e-9) + 1)]

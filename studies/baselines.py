@@ -1,0 +1,27 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""What PACSBO is compared with, behind the same ask/tell interface."""
+from __future__ import annotations
+
+import numpy as np
+from pacsbo_ros.core import MAXIMISER, Settings
+from pacsbo_ros.core.choice import choice, View
+
+CONSTANT_BETA = 2.0  # of SafeOpt as its users run it
+
+
+def constant_beta(settings: Settings) -> Settings:
+    """
+    Give the settings whose copy `with_norm(β)` has the band μ ± βσ for ever.
+
+    Users of SafeOpt give the noise variance to the Gaussian process and a constant β. In our
+    terms λ = R², and a noise bound of zero leaves nothing to add to B.
+    """
+    return settings.replace(lam=float(settings.noise_bound) ** 2, noise_bound=0.0)
+
+
+@choice('random')
+def random_search(view: View) -> tuple[int, str]:
+    """Draw a point of the box, safe or not; the same number of samples gives the same one."""
+    rng = np.random.default_rng([view.seed, 8, view.samples.count])
+    away = view.X - rng.random(view.X.shape[1])
+    return int(np.argmin(np.einsum('ij,ij->i', away, away))), MAXIMISER

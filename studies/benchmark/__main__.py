@@ -1,0 +1,75 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Run the benchmark: every method on every problem, in pieces that survive a stop.
+
+    python -m studies.benchmark --quick                     a small part, under three minutes
+    python -m studies.benchmark --runs 200                  what is missing of the whole
+    python -m studies.benchmark --runs 200 --problems 'assumed, n = 1' --methods pacsbo
+    python -m studies.benchmark --runs 0                    nothing but the report
+
+Two processes work at once; --workers and --scheduler change that. The report (benchmark.md,
+benchmark.json and a picture per question) is about all that the folder holds.
+"""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from pacsbo_ros.executors import carry_out
+from studies import records
+from studies.benchmark import others, ours, written  # noqa: F401, they enter their methods
+from studies.benchmark.cell import run
+from studies.benchmark.method import METHODS, NotInstalled, Told
+from studies.benchmark.problems import problem, PROBLEMS
+from studies.benchmark.report import write
+
+QUICK = {'runs': 2, 'problems': ['assumed, n = 1', 'jump, n = 1', 'LoSBO rbf', 'drift, n = 1'],
+         'methods': ['pacsbo', 'SafeOpt, B = norm', 'SafeOpt, β = 2', 'LoSBO, true L',
+                     'StageOpt, β = 2', 'random search']}
+BATCH = 25  # runs of a cell before the next cell has its turn
+
+
+def _runs_here(name: str) -> bool:
+    """Tell whether a method's package runs here; say so if not."""
+    told = Told.of(problem('assumed, n = 1', 0))
+    try:
+        METHODS[name](told, 0)
+    except NotInstalled as error:
+        print(f'{name} is left out: {error}')
+        return False
+    return True
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing, then write the report."""
+    parser = argparse.ArgumentParser(prog='python -m studies.benchmark', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    records.add_options(parser, 'results/benchmark')
+    parser.add_argument('--quick', action='store_true', help='a small part, for every day')
+    parser.add_argument('--runs', type=int, default=200, help='runs of a cell')
+    parser.add_argument('--problems', nargs='+', default=list(PROBLEMS), metavar='NAME')
+    parser.add_argument('--methods', nargs='+', default=list(METHODS), metavar='NAME')
+    options = parser.parse_args(arguments)
+    if options.quick:
+        for name, value in QUICK.items():
+            setattr(options, name, value)
+    for kind, given, known in (('problem', options.problems, PROBLEMS),
+                               ('method', options.methods, METHODS)):
+        for name in given:
+            if name not in known:
+                parser.error(f'{kind} {name!r} is not one of: {", ".join(map(repr, known))}')
+    methods = [m for m in options.methods if _runs_here(m)]
+    path = options.out / 'runs.jsonl'
+    for first in range(0, options.runs, BATCH):
+        wanted = [{'problem': p, 'method': m, 'index': i} for p in options.problems
+                  for m in methods
+                  for i in range(first, min(first + BATCH, options.runs))]
+        with records.open_executor(options) as executor:
+            records.collect(run, wanted, path, executor,
+                            f'runs {first} to {min(first + BATCH, options.runs) - 1}')
+    print(write(options.out, records.read_lines(path), arguments))
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(carry_out(main))

@@ -1,0 +1,116 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+What a method is: made for a problem and a seed, asked for a point, told a value.
+
+    @method('name')
+    class Mine:
+        def __init__(self, told: Told, seed: int): ...
+        def ask(self) -> Array | None: ...       # None: nothing more to propose
+        def tell(self, x: Array, y: float): ...
+
+A method is told the starts before it is asked for the first time. One that cannot run on a problem
+raises `Unable` with the reason, which becomes the text of its cell.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+from pacsbo_ros.core import Kernel
+from pacsbo_ros.core.gp import GaussianProcess, Posterior
+from pacsbo_ros.core.kernels import Array
+from scipy.stats import qmc
+from studies.benchmark.problems import Problem
+from studies.worlds import points, SIDE
+
+
+class Unable(Exception):
+    """A method cannot run on a problem, and why."""
+
+
+class NotInstalled(Unable):
+    """A method needs a package that does not run here; its cells stay empty."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """All that a method may know; the last two are for those that assume to be told the truth."""
+
+    dimension: int
+    threshold: float
+    budget: int
+    noise_bound: float
+    kernel: Kernel
+    norm: float
+    lipschitz: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Told:
+        """Give what a problem tells."""
+        return cls(problem.starts.shape[1], problem.threshold, problem.budget,
+                   problem.noise_bound, problem.kernel, problem.norm, problem.lipschitz)
+
+
+class Method(Protocol):
+    """Anything that can be asked and told."""
+
+    def ask(self) -> Array | None:
+        """Give the next point of the unit cube; None if there is none."""
+
+    def tell(self, x: Array, y: float) -> None:
+        """Take a measured value."""
+
+
+METHODS: dict[str, Callable[[Told, int], Method]] = {}
+
+
+def method(name: str):
+    """Enter a method into the table."""
+    def enter(make):
+        METHODS[name] = make
+        return make
+    return enter
+
+
+@lru_cache
+def grid(n: int) -> Array:
+    """Give the points among which methods on a grid choose; above four parameters 2^13 points."""
+    if n in SIDE or n == 4:
+        return points(n)
+    return qmc.Sobol(n, seed=np.random.default_rng(0)).random_base2(13)
+
+
+class GridModel:
+    """A Gaussian process on the grid and at the starts, for the methods that are written anew."""
+
+    def __init__(self, told: Told, lam: float | None = None) -> None:
+        self.told, self.starts = told, []
+        lam = max(told.noise_bound ** 2, 1e-6) if lam is None else lam
+        self._gp = GaussianProcess(told.kernel, lam, 1)
+        self._posterior: Posterior | None = None
+        self.y: list[float] = []
+
+    def tell(self, x: Array, y: float) -> None:
+        """Take a sample."""
+        row = self._gp.add(np.asarray(x, dtype=float), np.array([y]))
+        self.y.append(y)
+        if self._posterior is not None:
+            self._posterior.extend(row)
+        else:
+            self.starts.append(np.asarray(x, dtype=float))
+
+    @property
+    def posterior(self) -> Posterior:
+        """Give mean and variance on the grid and at the starts, which come last."""
+        if self._posterior is None:
+            X = np.vstack([grid(self.told.dimension), *self.starts])
+            self._posterior = Posterior(self._gp, X, self.told.budget)
+        return self._posterior
+
+    @property
+    def samples(self) -> tuple[Array, Array]:
+        """Give the told points and values."""
+        return self._gp.A, np.array(self.y)

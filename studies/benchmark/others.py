@@ -1,0 +1,202 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Methods of others as their packages have them; one that is not installed says so in its cell."""
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+import numpy as np
+from pacsbo_ros.core.kernels import Array
+from studies.benchmark.method import grid, method, NotInstalled, Told, Unable
+
+
+def _need(name: str, package: str = '') -> ModuleType:
+    try:
+        return import_module(name)
+    except Exception as error:  # some packages break while they are imported
+        raise NotInstalled(f'{package or name} does not run here '
+                           f'({type(error).__name__}: {str(error)[:60]})') from error
+
+
+@method('random search')
+class RandomSearch:
+    """Draw uniformly from the box, safe or not."""
+
+    def __init__(self, told: Told, seed: int) -> None:
+        self._n, self._rng = told.dimension, np.random.default_rng(seed)
+
+    def ask(self) -> Array:
+        """Draw a point."""
+        return self._rng.random(self._n)
+
+    def tell(self, x: Array, y: float) -> None:
+        """Learn nothing."""
+
+
+class _Optuna:
+    """Ask and tell a study of Optuna; the constraint is the distance to the threshold."""
+
+    def __init__(self, told: Told, sampler: object) -> None:
+        optuna = _need('optuna')
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        self._optuna, self._told = optuna, told
+        self._study = optuna.create_study(direction='maximize', sampler=sampler)
+        space = optuna.distributions.FloatDistribution(0.0, 1.0)
+        self._space = {f'x{i}': space for i in range(told.dimension)}
+        self._trial = None
+
+    def ask(self) -> Array:
+        """Let the sampler choose."""
+        self._trial = self._study.ask(self._space)
+        return np.array([self._trial.params[name] for name in self._space])
+
+    def tell(self, x: Array, y: float) -> None:
+        """Tell the trial, or add one that came from elsewhere."""
+        attributes = {'constraints': (self._told.threshold - y,)}
+        if self._trial is not None:
+            self._trial.set_user_attr('missing', attributes['constraints'])
+            self._study.tell(self._trial, y)
+            self._trial = None
+            return
+        frozen = self._optuna.trial.create_trial(
+            params={f'x{i}': float(v) for i, v in enumerate(x)}, distributions=self._space,
+            value=y, user_attrs={'missing': attributes['constraints']},
+            system_attrs=attributes)
+        self._study.add_trial(frozen)
+
+
+def _missing(trial) -> tuple[float, ...]:
+    return trial.user_attrs['missing']
+
+
+@method('Optuna TPE')
+class OptunaTpe(_Optuna):
+    """Use the tree-structured Parzen estimator with constraints."""
+
+    def __init__(self, told: Told, seed: int) -> None:
+        optuna = _need('optuna')
+        super().__init__(told, optuna.samplers.TPESampler(
+            seed=seed, n_startup_trials=5, constraints_func=_missing))
+
+
+@method('Optuna GP')
+class OptunaGp(_Optuna):
+    """Use the Gaussian process sampler with constraints."""
+
+    def __init__(self, told: Told, seed: int) -> None:
+        optuna = _need('optuna')
+        _need('torch', 'Optuna GP needs torch, which')
+        super().__init__(told, optuna.samplers.GPSampler(
+            seed=seed, n_startup_trials=1, constraints_func=_missing))
+
+
+@method('BoTorch qLogNEI')
+class BoTorch:
+    """Maximise the constrained noisy expected improvement over the grid."""
+
+    def __init__(self, told: Told, seed: int) -> None:
+        _need('botorch')
+        self._torch = _need('torch')
+        self._told, self._seed = told, seed
+        self._X: list[Array] = []
+        self._y: list[float] = []
+
+    def ask(self) -> Array:
+        """Fit a model with the told kernel and choose of 512 points."""
+        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+        from botorch.acquisition.objective import GenericMCObjective
+        from botorch.models import SingleTaskGP
+        from gpytorch.kernels import MaternKernel
+        torch, told = self._torch, self._told
+        torch.set_num_threads(1)
+        X = torch.tensor(np.array(self._X))
+        Y = torch.tensor(self._y, dtype=torch.double)[:, None]
+        kernel = MaternKernel(nu=1.5).double()
+        kernel.lengthscale = told.kernel.length_scales[0]
+        model = SingleTaskGP(X, Y, torch.full_like(Y, told.noise_bound ** 2),
+                             covar_module=kernel)
+        acquisition = qLogNoisyExpectedImprovement(
+            model, X, objective=GenericMCObjective(lambda z, X=None: z[..., 0]),
+            constraints=[lambda z: told.threshold - z[..., 0]])
+        rng = np.random.default_rng([self._seed, len(self._y)])
+        points = grid(told.dimension)
+        chosen = torch.tensor(points[rng.choice(len(points), min(512, len(points)), False)])
+        with torch.no_grad():
+            best = int(torch.argmax(acquisition(chosen[:, None])))
+        return chosen[best].numpy()
+
+    def tell(self, x: Array, y: float) -> None:
+        """Take a measured value."""
+        self._X.append(np.asarray(x, dtype=float))
+        self._y.append(float(y))
+
+
+@method('Safe CMA-ES')
+class SafeCmaEs:
+    """Sample a population about the safe starts, as the package cmaes does it."""
+
+    def __init__(self, told: Told, seed: int) -> None:
+        self._package = _need('cmaes.safe_cma', 'cmaes (Safe CMA-ES needs gpytorch)')
+        self._told, self._seed = told, seed
+        self._starts: list[tuple[Array, float]] = []
+        self._cma = None
+        self._told_now: list[tuple[Array, float, Array]] = []
+
+    def _make(self) -> None:
+        told = self._told
+        X = np.array([x for x, _ in self._starts])
+        y = np.array([v for _, v in self._starts])
+        self._cma = self._package.SafeCMA(
+            sigma=0.1, safety_threshold=np.array([-told.threshold]), safe_seeds=X,
+            seeds_evals=-y, seeds_safe_evals=-y[:, None],
+            bounds=np.array([[0.0, 1.0]] * told.dimension), seed=self._seed)
+
+    def ask(self) -> Array:
+        """Draw the next member of the population."""
+        if self._cma is None:
+            self._make()
+        return np.clip(self._cma.ask(), 0.0, 1.0)
+
+    def tell(self, x: Array, y: float) -> None:
+        """Keep starts; tell a population when it is complete."""
+        if self._cma is None:
+            self._starts.append((np.asarray(x, dtype=float), float(y)))
+            return
+        self._told_now.append((np.asarray(x, dtype=float), -float(y), np.array([-float(y)])))
+        if len(self._told_now) == self._cma.population_size:
+            self._cma.tell(self._told_now)
+            self._told_now = []
+
+
+@method('SafeOpt package, β = 2')
+class SafeOptPackage:
+    """Use the package safeopt as it is."""
+
+    def __init__(self, told: Told, seed: int) -> None:
+        if told.dimension > 4:
+            raise Unable('a grid of more than four parameters is too coarse')
+        self._safeopt, self._gpy = _need('safeopt'), _need('GPy', 'safeopt (needs GPy)')
+        self._told, self._optimizer = told, None
+        self._X: list[Array] = []
+        self._y: list[float] = []
+
+    def ask(self) -> Array:
+        """Let the package choose of the grid."""
+        told = self._told
+        if self._optimizer is None:
+            kernel = self._gpy.kern.Matern32(
+                told.dimension, lengthscale=told.kernel.length_scales[0], ARD=False)
+            gp = self._gpy.models.GPRegression(
+                np.array(self._X), np.array(self._y)[:, None], kernel,
+                noise_var=told.noise_bound ** 2)
+            self._optimizer = self._safeopt.SafeOpt(
+                gp, grid(told.dimension), told.threshold, beta=2.0)
+        return np.asarray(self._optimizer.optimize())
+
+    def tell(self, x: Array, y: float) -> None:
+        """Take a measured value."""
+        if self._optimizer is None:
+            self._X.append(np.asarray(x, dtype=float))
+            self._y.append(float(y))
+        else:
+            self._optimizer.add_new_data_point(np.atleast_2d(x), np.array([[y]]))

@@ -1,0 +1,81 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Our own methods and SafeOpt, by the core of the package."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from pacsbo_ros.core import NothingToPropose, SafeOptimizer, Settings
+from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.predictor import CheckpointError, load_predictor
+from studies.baselines import CONSTANT_BETA, constant_beta
+from studies.benchmark.method import method, Told, Unable
+from studies.worlds import SIDE
+
+
+def _problem(told: Told) -> dict[str, Any]:
+    """Give the settings that describe the problem."""
+    n = told.dimension
+    if not np.isfinite(told.norm) and n > 6:
+        raise Unable(f'{n} parameters; the core takes 1 to 6')
+    return {'dimension': n, 'constraints': 0, 'reward_threshold': told.threshold,
+            'kernel': told.kernel.name, 'length_scales': told.kernel.length_scales,
+            'noise_bound': told.noise_bound, 'candidates': SIDE[n] ** n if n in SIDE else 0}
+
+
+class _Core:
+    """Ask and tell an optimiser of the core."""
+
+    def __init__(self, settings: Settings, seed: int, **options: Any) -> None:
+        self._optimizer = SafeOptimizer(settings, seed, **options)
+
+    def ask(self) -> Array | None:
+        """Give its proposal."""
+        answer = self._optimizer.ask()
+        return None if isinstance(answer, NothingToPropose) else np.array(answer.point)
+
+    def tell(self, x: Array, y: float) -> None:
+        """Pass a value on."""
+        self._optimizer.tell(x, [y])
+
+
+@method('pacsbo')
+def default(told: Told, seed: int) -> _Core:
+    """Give the default of the package."""
+    return _Core(Settings(**_problem(told)), seed)
+
+
+@method('pacsbo as in the paper')
+def paper(told: Told, seed: int) -> _Core:
+    """Give the paper's choices with its predictor."""
+    settings = Settings.paper(**_problem(told))
+    try:
+        return _Core(settings, seed, predictor=load_predictor('default', settings))
+    except CheckpointError as error:
+        raise Unable(f'no predictor: {error}') from error
+
+
+def _safeopt(told: Told, seed: int, B: float) -> _Core:
+    if not np.isfinite(B):
+        raise Unable('the norm is not known')
+    settings = Settings(**_problem(told), rule='scale_free', choice='safeopt')
+    return _Core(settings.with_norm(B), seed)
+
+
+@method('SafeOpt, B = norm')
+def safeopt_true(told: Told, seed: int) -> _Core:
+    """Give SafeOpt with the true norm."""
+    return _safeopt(told, seed, told.norm)
+
+
+@method('SafeOpt, B = 10')
+def safeopt_ten(told: Told, seed: int) -> _Core:
+    """Give SafeOpt with a guessed norm."""
+    return _safeopt(told, seed, 10.0)
+
+
+@method('SafeOpt, β = 2')
+def safeopt_beta(told: Told, seed: int) -> _Core:
+    """Give SafeOpt as its users run it."""
+    settings = Settings(**_problem(told), rule='scale_free', choice='safeopt')
+    return _Core(constant_beta(settings).with_norm(CONSTANT_BETA), seed)

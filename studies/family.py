@@ -1,0 +1,301 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Tune a family of pendulums from several kinds of starts, and count what went wrong and why.
+
+    python -m studies.family --out results/family --plants longer delay --starts upper --seeds 5
+
+Box, limits, model, budget and backup are those of config/furuta.yaml: what a user runs. A cell is
+a plant, a kind of start and a set of tuned gains; each is run with every seed, and goes on where
+it stopped when the command is given again. Counted are
+
+  violation   an evaluation that passed a limit of the episode, caught or not
+  caught      an evaluation that the backup ended
+  fall        an evaluation that the backup lost, or that passed twice the angle limit
+  shaking     an evaluation within all limits whose loop did not forget the push
+  closed      (R(best) - R(start)) / (R* - R(start)), R the mean reward over REPEATS random starts
+
+  start       the three gains from which a run begins, all safe in REPEATS repeats
+  default     those of config/furuta.yaml
+  near        safe gains a tenth of the box away from the optimum
+  upper       safe gains above the optimum's k_alpha with margins near EDGE
+  lower       the same below
+"""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pacsbo_ros.core import Box
+from pacsbo_ros.executors import carry_out
+from pacsbo_ros.predictor import load_predictor
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.robots.furuta.batch import BatchResult, simulate_batch
+from pacsbo_ros.robots.furuta.driver import SimulatedDriver
+from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
+from pacsbo_ros.robots.furuta.plant import Plant
+from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
+from pacsbo_ros.robots.furuta.robot import Furuta
+from pacsbo_ros.tuning.trial import START, VERIFICATION
+from scipy.stats import qmc
+from studies import records
+from studies.pendulum import Bench, lead, read_config
+from studies.records import Record
+
+Array = NDArray[np.float64]
+REPEATS = 10  # random starts behind every R and every start that is called safe
+REPEAT_SEEDS = 1_000_000
+SCATTER = 1024  # gains of a quasi-random map
+FINALISTS = 24  # of its best that are measured again
+EDGE = 0.15  # smallest margin of gains at an edge; 1 is a loop that nobody would worry about
+CLOSED = 0.9
+BOUNDS = {'k_theta': (-6.0, 0.0), 'k_alpha': (10.0, 50.0), 'k_theta_dot': (-3.0, -0.5),
+          'k_alpha_dot': (1.5, 5.0)}
+SCALES = {'k_theta': 0.5, 'k_alpha': 0.2, 'k_theta_dot': 0.5, 'k_alpha_dot': 0.3}
+TUNED = {2: ('k_theta', 'k_alpha'), 1: ('k_alpha',),
+         3: ('k_theta', 'k_alpha', 'k_alpha_dot'), 4: tuple(BOUNDS)}
+STARTS = ('default', 'near', 'upper', 'lower')
+
+
+def _with(**changes: float) -> Plant:
+    """Return the calibrated plant with some parameters multiplied."""
+    known = CALIBRATED.parameters
+    return replace(CALIBRATED, parameters=replace(
+        known, **{name: factor * getattr(known, name) for name, factor in changes.items()}))
+
+
+PLANTS = {
+    **PRESETS,
+    'heavier': _with(pendulum_mass=1.5),
+    'lighter': _with(pendulum_mass=0.7),
+    'longer': _with(pendulum_length=1.3),
+    'a little longer': _with(pendulum_length=1.15),
+    'inert arm': _with(arm_inertia=1.5),
+    'friction': _with(coulomb_torque=3.0),
+    'weak motor': _with(torque_constant=0.85, back_emf=0.85),
+    'delay': replace(CALIBRATED, delay=2),
+    'voltage': replace(CALIBRATED, voltage_limit=10.0),
+    'coarse': replace(CALIBRATED, encoder_counts=1024),
+    'bias': replace(CALIBRATED, alpha_bias=0.02, theta_bias=0.05),
+}
+
+
+@dataclass(frozen=True)
+class Ground:
+    """Know a plant's gains: the map, its optimum and where runs may start."""
+
+    box: Box
+    best: tuple[float, ...]
+    reward: float
+    starts: dict[str, tuple[tuple[float, ...], ...]]  # by kind; empty where none is safe
+
+
+def simulate(bench: Bench, plant: Plant, names: Sequence[str], gains: Array,
+             seeds: Sequence[int]) -> BatchResult:
+    """Try tuned gains, each from the start of its seed, without a backup."""
+    k = [PAPER_GAINS.with_tuned(g, names).as_tuple() for g in gains.tolist()]
+    return simulate_batch(k, seeds, plant, bench.limits, bench.settings)
+
+
+def repeat(bench: Bench, plant: Plant, names: Sequence[str],
+           gains: Array) -> tuple[Array, Array]:
+    """Return mean reward and smallest margin of every gain vector over the repeats."""
+    result = simulate(bench, plant, names, np.repeat(gains, REPEATS, axis=0),
+                      [REPEAT_SEEDS + i for i in range(REPEATS)] * len(gains))
+    return (result.reward.reshape(-1, REPEATS).mean(axis=1),
+            result.values[:, 1:].min(axis=1).reshape(-1, REPEATS).min(axis=1))
+
+
+@cache
+def ground(plant: str, count: int) -> Ground:
+    """Map a plant and find its optimum and its starts."""
+    bench, names, what = read_config(), TUNED[count], PLANTS[plant]
+    box = Box(names, *zip(*(BOUNDS[name] for name in names), strict=True))
+    lower, upper = np.array(box.lower), np.array(box.upper)
+    unit = qmc.Sobol(len(names), seed=0).random(SCATTER)
+    gains = lower + unit * (upper - lower)
+    seen = simulate(bench, what, names, gains, range(SCATTER))
+    margin = seen.values[:, 1:].min(axis=1)
+    safe = np.flatnonzero((margin > 0) & (seen.outcome == Outcome.COMPLETED))
+    if not len(safe):
+        return Ground(box, (), math.nan, {})
+    top = safe[np.argsort(-seen.reward[safe])][:FINALISTS]
+    reward, least = repeat(bench, what, names, gains[top])
+    if not (least > 0).any():
+        return Ground(box, (), math.nan, {})
+    winner = int(np.argmax(np.where(least > 0, reward, -math.inf)))
+    best = top[winner]
+    side = names.index('k_alpha')
+    kinds = {
+        'near': (safe, np.abs(np.linalg.norm(unit[safe] - unit[best], axis=1) - 0.1)),
+        'upper': _edge(safe, margin, unit[:, side] > unit[best, side]),
+        'lower': _edge(safe, margin, unit[:, side] < unit[best, side])}
+    starts = {kind: _starts(bench, what, names, gains, unit, *ranked)
+              for kind, ranked in kinds.items()}
+    if names == bench.problem.box.names:
+        given = np.array(bench.problem.start)
+        starts['default'] = (tuple(map(tuple, given.tolist()))
+                             if (repeat(bench, what, names, given)[1] > 0).all() else ())
+    return Ground(box, tuple(gains[best].tolist()), float(reward[winner]), starts)
+
+
+def _edge(safe: NDArray[np.int64], margin: Array,
+          side: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Array]:
+    """Rank the safe gains of one side by how near their margins are to EDGE."""
+    there = safe[side[safe]]
+    return there, np.abs(margin[there] - EDGE)
+
+
+def _starts(bench: Bench, plant: Plant, names: Sequence[str], gains: Array, unit: Array,
+            chosen: NDArray[np.int64], rank: Array) -> tuple[tuple[float, ...], ...]:
+    """Return the first gains by rank that are safe in all repeats, and two beside them."""
+    order = chosen[np.argsort(rank)][:FINALISTS]
+    if not len(order):
+        return ()
+    least = repeat(bench, plant, names, gains[order])[1]
+    if not (least > 0).any():
+        return ()
+    anchor = order[int(np.argmax(least > 0))]
+    steps = np.vstack([np.zeros(len(names)), 0.02 * np.eye(len(names)), -0.02 * np.eye(len(names)),
+                       0.01 * np.eye(len(names)), -0.01 * np.eye(len(names))])
+    around = np.clip(unit[anchor] + steps, 0, 1)
+    lower, upper = np.array([BOUNDS[name] for name in names]).T
+    around = lower + around * (upper - lower)
+    kept = around[repeat(bench, plant, names, around)[1] > 0][:3]
+    return tuple(map(tuple, kept.tolist()))
+
+
+def tune(key: Record) -> Record:
+    """Run one cell with one seed to its end, verification included."""
+    bench, where = read_config(), ground(key['plant'], key['tuned'])
+    names = TUNED[key['tuned']]
+    base = bench.problem
+    settings = base.settings.replace(
+        dimension=len(names), length_scales=tuple(SCALES[name] for name in names))
+    start = where.starts.get(key['start'], ())
+    if not start:
+        return {'reason': 'no such start is safe on this plant', 'episodes': []}
+    problem = replace(base, box=where.box, start=start, settings=settings, seed=key['seed'])
+    robot = Furuta(SimulatedDriver(PLANTS[key['plant']]), PAPER_GAINS, bench.limits,
+                   bench.settings)
+    predictor = load_predictor('default', settings) if settings.rule == 'scale_free' else None
+    told = lead(problem, bench.episodes, robot, predictor)
+    return {'reason': told.reason, 'episodes': [
+        {'role': t.trial.role, 'gains': t.trial.values, 'reward': t.measured.reward,
+         'margins': [round(m, 4) for m in t.measured.margins],
+         'alpha': round(t.measured.peaks[0], 4), 'theta': round(t.measured.peaks[1], 4),
+         'outcome': t.measured.outcome} for t in told.told]}
+
+
+def judge(run: Record) -> Record:
+    """Count what went wrong in a run, and how far it came."""
+    bench, where = read_config(), ground(run['plant'], run['tuned'])
+    names, episodes = TUNED[run['tuned']], run['episodes']
+    limits = bench.limits
+    caught = [e for e in episodes if e['outcome'] == Outcome.CAUGHT]
+    lost = [e for e in episodes if e['outcome'] == Outcome.TRIPPED
+            or e['alpha'] > 2 * limits.alpha]
+    beyond = [e for e in episodes if e['alpha'] > limits.alpha or e['theta'] > limits.theta]
+    shaking = [e for e in episodes if e['outcome'] == Outcome.COMPLETED and min(e['margins']) < 0]
+    found = {'violations': len(beyond), 'caught': len(caught), 'falls': len(lost),
+             'shaking': len(shaking), 'closed': [], 'episodes_to_90': None}
+    path = _incumbents([e for e in episodes if e['role'] != VERIFICATION])
+    if not path:
+        return found
+    distinct = sorted(set(path))
+    reward = dict(zip(distinct, repeat(bench, PLANTS[run['plant']], names,
+                                       np.array(distinct))[0].tolist(), strict=True))
+    starts = sum(e['role'] == START for e in episodes)
+    first = max(reward[g] for g in path[:starts])
+    closed = [(reward[g] - first) / max(where.reward - first, 1e-9) for g in path]
+    closed += [closed[-1]] * (bench.episodes - len(closed))
+    done = next((i + 1 for i, c in enumerate(closed) if c >= CLOSED), None)
+    return {**found, 'closed': [round(c, 3) for c in closed], 'episodes_to_90': done}
+
+
+def _incumbents(told: Sequence[Record]) -> list[tuple[float, ...]]:
+    """Give the best gains never seen unsafe after every episode, from the first safe one on."""
+    found: list[tuple[float, ...]] = []
+    for count in range(1, len(told) + 1):
+        unsafe = {tuple(e['gains']) for e in told[:count] if min(e['margins']) < 0}
+        safe = [e for e in told[:count] if tuple(e['gains']) not in unsafe]
+        if safe:
+            found.append(tuple(max(safe, key=lambda e: e['reward'])['gains']))
+    return found
+
+
+def table(runs: Sequence[Record]) -> str:
+    """Write one row per cell."""
+    cells: dict[tuple[Any, ...], list[Record]] = {}
+    for r in runs:
+        cells.setdefault((r['plant'], r['start'], r['tuned']), []).append(r)
+    rows = []
+    for (plant, start, count), group in cells.items():
+        ran = [r for r in group if r['closed']]
+        reasons = [r['reason'] for r in group]
+        common = max(set(reasons), key=reasons.count)
+        if not ran:
+            rows.append((plant, start, count, len(group), '–', '–', '–', '–', '–', '–', common))
+            continue
+        episodes = sorted(r['episodes_to_90'] or math.inf for r in ran)[(len(ran) - 1) // 2]
+        rows.append((
+            plant, start, count, len(ran), sum(r['violations'] > 0 for r in ran),
+            sum(r['falls'] > 0 for r in ran), sum(r['caught'] for r in ran),
+            sum(r['shaking'] for r in ran),
+            f'{np.median([r["closed"][-1] for r in ran]):.2f}',
+            'never' if episodes == math.inf else int(episodes), common))
+    return records.markdown(
+        ('plant', 'starts', 'gains', 'runs', 'runs with a violation', 'runs with a fall',
+         'caught', 'shaking', 'gap closed, median', 'episodes to 90 %', 'why runs ended (most)'),
+        rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is missing of the study, then judge, print and write the table."""
+    parser = argparse.ArgumentParser(prog='python -m studies.family',
+                                     description='Tune a family of pendulums.')
+    records.add_options(parser, 'results/family')
+    parser.add_argument('--plants', nargs='+', default=list(PLANTS), choices=PLANTS,
+                        metavar='PLANT', help=f'some of {", ".join(PLANTS)}')
+    parser.add_argument('--starts', nargs='+', default=list(STARTS), choices=STARTS)
+    parser.add_argument('--tuned', nargs='+', type=int, default=[2], choices=TUNED,
+                        help='how many gains are tuned')
+    parser.add_argument('--seeds', type=int, default=20)
+    parser.add_argument('--first-seed', type=int, default=0)
+    options = parser.parse_args(arguments)
+    return carry_out(parser, lambda: _study(options, arguments))
+
+
+def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> None:
+    described = read_config().problem.settings.to_dict()
+    wanted = [{'plant': plant, 'start': start, 'tuned': count, 'seed': seed,
+               'settings': described}
+              for plant in options.plants for count in options.tuned for start in options.starts
+              for seed in range(options.first_seed, options.first_seed + options.seeds)]
+    with records.open_executor(options) as executor:
+        runs = records.collect(tune, wanted, options.out / 'runs.jsonl', executor,
+                               'family')
+    judged = [{**r, **judge(r)} for r in runs]
+    origin = records.provenance('studies.family', runs, arguments)
+    ran = [r for r in judged if r['closed']]
+    caught, lost = (sum(r[name] for r in ran) for name in ('caught', 'falls'))
+    text = '\n'.join((
+        table(judged), '',
+        f'{len(ran)} runs: {records.percent(sum(r["violations"] > 0 for r in ran), len(ran))} '
+        f'with a violation, {records.percent(sum(r["falls"] > 0 for r in ran), len(ran))} with a '
+        f'fall; the backup caught {caught} of {caught + lost}.' if ran else 'no run', '',
+        records.signature(origin)))
+    (options.out / 'family.md').write_text(text + '\n', encoding='utf-8')
+    records.save(options.out / 'family.json', {
+        'made_by': origin, 'runs': [{k: v for k, v in r.items()
+                                     if k not in ('episodes', 'settings')} for r in judged]})
+    print(text)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

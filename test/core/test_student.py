@@ -1,0 +1,209 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The posterior with the scale integrated out, against draws and against Student's t."""
+
+import numpy as np
+from pacsbo_ros.core import NothingToPropose, random_function, SafeOptimizer, Settings
+from pacsbo_ros.core.convolution import Convolution
+from pacsbo_ros.core.kernels import Kernel
+from pacsbo_ros.core.rkhs import RkhsFunction
+from pacsbo_ros.core.rules.student import energy, NOMINAL
+from pacsbo_ros.core.student import Correlations, fit_scale, Student
+import pytest
+from scipy.special import stdtrit
+
+KERNEL = Kernel('matern32', (0.2,))
+A = np.array([[0.1], [0.25], [0.6], [0.7], [0.95]])
+
+
+def model_of(points, y, r=0.0, kernel=KERNEL, prior=0.0, X=None):
+    correlations = Correlations(Convolution(kernel))
+    for x in points:
+        correlations.add(x)
+    if X is not None:
+        correlations.watch(X, 16)
+    model = Student(correlations, prior)
+    model.update(np.asarray(y, dtype=float), np.broadcast_to(np.square(r), len(y)).copy())
+    return model
+
+
+def drawn_values(points, count, rng, centres=300):
+    """Values of random functions of the paper's kind, centres beyond the box: no edge is felt."""
+    found = np.empty((count, len(points)))
+    for j in range(count):
+        X = rng.uniform(-1.0, 2.0, (centres, 1))
+        found[j] = RkhsFunction(KERNEL, X, rng.uniform(-1, 1, centres))(points)
+    return found
+
+
+@pytest.fixture(scope='module')
+def draws():
+    return drawn_values(np.vstack([A, [[0.4]]]), 3000, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize('N', [2, 3, 8, 40])
+@pytest.mark.parametrize('rho', [0.05, 1e-3, 1e-5])
+def test_without_noise_the_factor_is_the_quantile_of_student(N, rho):
+    rng = np.random.default_rng(N)
+    kappa = np.exp(rng.normal(size=N))
+    z2 = kappa * rng.normal(size=N) ** 2
+    scale = fit_scale(kappa, z2, 0.0)
+    wanted = -stdtrit(N, rho) * np.sqrt(np.sum(z2 / kappa) / N / scale.square)
+    assert scale.factor(rho) == pytest.approx(wanted, rel=2e-3)
+
+
+def test_the_mean_is_what_regression_over_drawn_functions_finds(draws):
+    known, unknown = draws[:, :-1], draws[:, -1]
+    weights, *_ = np.linalg.lstsq(known, unknown, rcond=None)
+    model = model_of(A, np.ones(len(A)), X=np.array([[0.4]]))
+    np.testing.assert_allclose(model.a[:, 0], weights, atol=0.06)
+    left = np.var(unknown - known @ weights) / np.var(unknown)
+    assert model.field()[1][0] == pytest.approx(left, rel=0.1)
+
+
+@pytest.mark.parametrize('rho', [0.2, 0.05, 0.01])
+def test_drawn_functions_of_any_norm_leave_the_band_as_often_as_said(draws, rho):
+    rng, below = np.random.default_rng(1), 0
+    draws = draws[:1500] * 10.0 ** rng.uniform(-2, 2, (1500, 1))
+    for values in draws:
+        model = model_of(A, values[:-1])
+        mu, u, _ = model.field_at(np.array([[0.4]]))
+        q = model.scale.factor(rho)
+        below += values[-1] < mu[0] - q * np.sqrt(model.scale.square * u[0])
+    error = 4 * np.sqrt(rho * (1 - rho) / len(draws))
+    assert below / len(draws) == pytest.approx(rho, abs=error + 0.1 * rho)
+
+
+def test_with_noise_drawn_functions_leave_the_band_no_more_often(draws):
+    rng, below, rho = np.random.default_rng(2), 0, 0.05
+    size = float(np.std(draws))
+    for values in draws[:1000]:
+        r = 0.05 * size
+        model = model_of(A, values[:-1] + r * rng.normal(size=len(A)), r)
+        mu, u, n = model.field_at(np.array([[0.4]]))
+        q, z = model.scale.factor(rho), 1.645
+        below += values[-1] < mu[0] - np.sqrt(q * q * model.scale.square * u[0] + z * z * n[0])
+    assert below / 1000 <= rho + 3 * np.sqrt(rho / 1000)
+
+
+def test_repeats_say_nothing_about_the_scale():
+    settings = Settings(rule='student', constraints=0, reward_threshold=0.0, noise_bound=0.01,
+                        length_scales=(0.2,), candidates=50, delta=0.1, budget=1000)
+    optimizer = SafeOptimizer(settings)
+    factors = []
+    optimizer.tell([0.4], [1.0])
+    for value in (1.1, *(1.0 + 0.01 * np.random.default_rng(0).normal(size=20))):
+        optimizer.tell([0.5], [value])
+        factors.append(optimizer._run.rule.outputs[0].main.scale.factor(1e-3))
+    assert min(factors) > 0.7 * factors[0]
+
+
+def test_close_points_that_noise_cannot_tell_apart_say_little_about_the_scale():
+    y = 1.0 + 0.01 * np.random.default_rng(0).normal(size=8)
+    close, apart = (model_of(np.array([[0.1 + step * i] for i in range(8)]), y, 0.01).scale
+                    for step in (1e-4, 0.1))
+    assert close.factor(1e-3) > 1.5 * apart.factor(1e-3)
+
+
+def test_growing_by_one_sample_is_the_same_as_starting_anew():
+    rng, X = np.random.default_rng(3), np.random.default_rng(4).random((40, 1))
+    points, y = rng.random((12, 1)), rng.normal(size=12)
+    correlations = Correlations(Convolution(KERNEL))
+    correlations.watch(X, 4)
+    grown = Student(correlations)
+    for i in range(12):
+        correlations.add(points[i])
+        grown.update(y[:i + 1].copy(), np.full(i + 1, 1e-4))
+    for a, b in zip(grown.field(), model_of(points, y, 0.01, X=X).field(), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-7, rtol=1e-6)
+    for a, b in zip(grown.field(), grown.field_at(X), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-7, rtol=1e-6)
+
+
+def test_a_sample_that_is_known_to_be_noisy_counts_less():
+    y, r = np.array([0.0, 1.0, 0.0, 0.1, 0.0]), np.full(5, 0.01)
+    exact = model_of(A, y, r)
+    r[1] = 0.5
+    noisy = model_of(A, y, r)
+    at = A[1:2]
+    assert abs(noisy.field_at(at)[0][0] - 1.0) > 10 * abs(exact.field_at(at)[0][0] - 1.0)
+    assert noisy.field_at(at)[2][0] > exact.field_at(at)[2][0]
+
+
+def test_a_prior_keeps_the_scale_where_the_data_are_flat():
+    flat = model_of(A[:3], [0.0, 0.001, 0.0], 0.01)
+    told = model_of(A[:3], [0.0, 0.001, 0.0], 0.01, prior=0.5)
+    assert told.scale.square > 20 * flat.scale.square
+    assert told.scale.factor(1e-4) < flat.scale.factor(1e-4)
+
+
+@pytest.mark.parametrize(('n', 'ell'), [(1, 0.1), (2, 0.3)])
+def test_b_is_near_the_norm_of_random_functions(n, ell):
+    kernel, rng, ratios = Kernel('matern32', (ell,) * n), np.random.default_rng(5), []
+    for _ in range(60):
+        h = random_function(kernel, 100, rng, norm=7.0)
+        points = rng.random((25, n))
+        scale = model_of(points, h(points), kernel=kernel).scale
+        ratios.append(scale.quantile(0.5) / np.sqrt(energy(kernel)) / 7.0)
+    assert 0.7 < np.median(ratios) < 1.4
+
+
+def tuned(**changes):
+    settings = Settings(**{
+        'rule': 'student', 'choice': 'goal', 'constraints': 1, 'length_scales': (0.2,),
+        'noise_bound': 0.01, 'candidates': 200, 'budget': 20, **changes})
+    optimizer = SafeOptimizer(settings)
+    for x in (0.4, 0.5, 0.55):
+        optimizer.tell([x], measured(x))
+    return optimizer
+
+
+def measured(x):
+    return [np.sin(3 * x), 0.4 - abs(x - 0.5)]
+
+
+def run(optimizer, count):
+    points = []
+    for _ in range(count):
+        proposal = optimizer.ask()
+        if isinstance(proposal, NothingToPropose):
+            break
+        points.append(proposal.point[0])
+        optimizer.tell(proposal.point, measured(proposal.point[0]))
+    return points
+
+
+def test_delta_is_never_overspent_also_long_after_the_budget():
+    optimizer = tuned(budget=12)
+    run(optimizer, 40)
+    state = optimizer.state()
+    assert sum(e.amount for e in state.entries) <= state.delta
+    assert state.spent > 0.8 * state.delta
+    assert optimizer._run.rule._rho <= NOMINAL * state.delta
+
+
+def test_a_record_continues_identically():
+    optimizer = tuned()
+    run(optimizer, 5)
+    assert SafeOptimizer.from_record(optimizer.to_record()).ask() == optimizer.ask()
+
+
+def test_the_band_at_a_candidate_is_the_band_of_the_candidate():
+    optimizer = tuned()
+    run(optimizer, 4)
+    inner = optimizer._run
+    at = optimizer.predict(inner.X[::10])
+    np.testing.assert_allclose(at.low, inner.band.low[:, ::10], atol=1e-6)
+    np.testing.assert_allclose(at.up, inner.band.up[:, ::10], atol=1e-6)
+
+
+def test_averaged_over_length_scales_the_right_one_is_found():
+    rng = np.random.default_rng(6)
+    h = random_function(Kernel('matern32', (0.1,)), 300, rng, norm=3.0)
+    optimizer = SafeOptimizer(Settings(
+        rule='student', constraints=0, reward_threshold=-100.0, length_scales=(0.4,),
+        length_scale_factors=(0.25, 0.5, 1.0, 2.0, 4.0), candidates=50))
+    for x in rng.random((40, 1)):
+        optimizer.tell(x, h(x[None]))
+    weights = optimizer._run.rule.length_scale_weights()[0]
+    assert weights[0] + weights[1] > 0.95
+    assert optimizer._run.rule.notices()

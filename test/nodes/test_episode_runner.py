@@ -1,0 +1,154 @@
+"""Tuning another node's parameters: real processes, and what that node is left with."""
+import copy
+import signal
+
+import pytest
+
+pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
+from faults import parameters as breaking
+from faults.graph import Process, wait_for
+from faults.parameters import Bench, CANDIDATE, ORIGINALS, WILD
+from pacsbo_ros.nodes.live_checks import check_call, check_parameters, fill, subscribe
+from pacsbo_ros.nodes.parameter_calls import ParameterCalls
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.robots.parameters import task as tasks
+from pacsbo_ros.robots.parameters.words import TaskError
+import rclpy
+import yaml
+
+
+@pytest.fixture(scope='module')
+def bench(tmp_path_factory):
+    made = Bench(tmp_path_factory.mktemp('bench'))
+    made.start_target()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ready(bench):
+    bench.consents = True
+    bench.revive()
+    return bench
+
+
+def test_an_episode_leaves_a_result_and_the_originals(ready):
+    result = ready.datum()
+    assert Outcome(result.outcome) is Outcome.COMPLETED, result.reason
+    assert result.is_datum
+    assert list(result.values) == list(CANDIDATE)
+    assert -0.2 < result.reward < -0.05
+    assert list(result.constraints) == ['overshoot', 'effort']
+    assert min(result.margins) > 0
+    assert ready.read() == ORIGINALS
+    assert not (ready.run / 'target_changed').exists()
+
+
+def test_a_passed_limit_ends_the_episode_stops_the_joint_and_is_a_datum(ready):
+    result = ready.datum(WILD)
+    assert Outcome(result.outcome) is Outcome.TRIPPED, result.reason
+    assert result.is_datum
+    assert min(result.margins) < 0
+    assert 'beyond' in result.reason
+    assert ready.read() == ORIGINALS
+
+
+@pytest.mark.parametrize('name', [
+    'goal cancelled', 'monitor silent', 'somebody else', 'runner killed', 'killed, restore'])
+def test_a_broken_episode_is_not_told_and_the_target_has_its_originals(ready, name):
+    what = next(b for b in breaking.BREAKS if name in b.name)
+    told = len(ready.results())
+    what.inject(ready, ready.begin())
+    ready.restored()
+    assert not any(r.is_datum for r in ready.results()[told:])
+
+
+def test_ctrl_c_returns_when_the_originals_are_back(ready):
+    ready.begin()
+    runner = ready.processes['episode_runner']
+    runner.signal(signal.SIGINT)
+    assert runner.wait() == 0
+    assert ready.read() == ORIGINALS
+
+
+def test_a_second_runner_on_the_same_node_is_refused(ready, tmp_path):
+    process = Process('episode_runner', tmp_path, '', {
+        'task_file': str(ready.task), 'run_dir': str(tmp_path / 'other'), 'patience': 5.0,
+        'predecessor': 1.0})
+    assert process.wait() == 2
+    assert 'is being tuned by the run in' in process.output
+    wait_for(lambda: ready.read() == ORIGINALS, 'originals')
+
+
+@pytest.mark.parametrize(('text', 'words'), [
+    (None, 'No such file'), ('a: 1', "key of the file: 'a' is not known")])
+def test_a_wrong_task_is_one_line_and_nothing_is_started(tmp_path, text, words):
+    path = tmp_path / 'task.yaml'
+    if text is not None:
+        path.write_text(text)
+    process = Process('episode_runner', tmp_path, '', {'task_file': str(path)})
+    assert process.wait() == 2
+    assert words in process.output
+    assert len(process.output.strip().splitlines()) == 1
+
+
+@pytest.fixture(scope='module')
+def looker():
+    """A node that nobody spins, for checks that spin it themselves."""
+    context = rclpy.Context()
+    context.init()
+    yield rclpy.create_node('looker', context=context)
+    context.try_shutdown()
+
+
+def check(node, bench, change):
+    data = copy.deepcopy(yaml.safe_load(bench.task.read_text()))
+    change(data['/**']['ros__parameters'])
+    path = bench.folder / 'changed.yaml'
+    path.write_text(yaml.safe_dump(data))
+    task = tasks.load(path)
+    check_parameters(node, task, ParameterCalls(node, list(task.nodes)), 2.0)
+    subscribe(node, task, lambda name, value: None, 2.0)
+    for call in (task.start, task.stop):
+        check_call(node, call, 2.0)
+
+
+def put(*path, value):
+    def change(data):
+        for key in path[:-1]:
+            data = data[key]
+        data[path[-1]] = value
+    return change
+
+
+@pytest.mark.parametrize(('change', 'words'), [
+    (put('tuned', 'p', 'node', value='/joint_pd'), "did you mean '/joint_pid'"),
+    (put('tuned', 'p', 'parameter', value='q'), "has no parameter 'q'"),
+    (put('tuned', 'p', 'parameter', value='use_sim_time'), 'not a number'),
+    (put('tuned', 'p', 'upper', value=400.0), 'accepts 0 to 100'),
+    (put('signals', 'effort', 'topic', value='/joint_pid/sate'), "mean '/joint_pid/state'"),
+    (put('signals', 'effort', 'field', value='efort[joint]'), "did you mean 'effort'"),
+    (put('signals', 'effort', 'timeout', value=0.0101), 'give a longer one'),
+    (put('episode', 'start', value='/joint_pid/step_tset'), "did you mean '/joint_pid/step_test'"),
+    (put('episode', 'type', value='std_srvs/srv/Empty'), 'has the type std_srvs/srv/Trigger'),
+    (put('stop', 'service', value='/joint_pid/disabel'), "did you mean '/joint_pid/disable'")])
+def test_what_the_graph_does_not_have_is_one_line(bench, looker, change, words):
+    with pytest.raises(TaskError) as caught:
+        check(looker, bench, change)
+    assert words in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert bench.read() == ORIGINALS
+
+
+def test_what_the_graph_has_passes_all_checks(bench, looker):
+    check(looker, bench, lambda data: None)
+    assert bench.read() == ORIGINALS
+
+
+def test_fields_of_a_request_are_filled_or_named():
+    from geometry_msgs.msg import Twist
+    assert fill(Twist(), {'linear': {'x': 1}}, '/cmd').linear.x == 1.0
+    with pytest.raises(TaskError, match="did you mean 'linear'"):
+        fill(Twist(), {'liner': {}}, '/cmd')
+    with pytest.raises(TaskError, match='cannot be'):
+        fill(Twist(), {'linear': {'x': 'fast'}}, '/cmd')

@@ -1,0 +1,140 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""Losing the launcher, its terminal or its login ends what it has started."""
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip('rclpy', reason='the launcher needs ROS 2: run it by make test')
+
+# A launcher whose processes only say who they are and, when they are told to end, that they do.
+LAUNCHER = '''
+import sys
+from pacsbo_ros.nodes import bringup, run
+child = """
+import os, signal, sys, time
+def end(*_):
+    open(sys.argv[2], 'a').write('ended ' + sys.argv[1] + chr(10))
+    sys.exit(0)
+signal.signal(signal.SIGTERM, end)
+open(sys.argv[2], 'a').write(f'{os.getpid()} {sys.argv[1]}' + chr(10))
+while True:
+    print('alive', flush=True)
+    time.sleep(0.02)
+"""
+folder = sys.argv[1]
+names = ('safety_monitor', 'furuta_controller', 'pacsbo_optimizer')
+bringup.processes = lambda *_: [bringup.Process(
+    n, n, node=False, arguments=('-c', child, n, folder + '/said')) for n in names]
+bringup.check = lambda *_: None  # of the files of real nodes
+run._found = lambda _: sys.executable
+raise SystemExit(run.main([]))
+'''
+NAMES = ('safety_monitor', 'furuta_controller', 'pacsbo_optimizer')
+
+
+def wait_for(condition, what, patience=60.0):
+    end = time.monotonic() + patience
+    while not (found := condition()):
+        assert time.monotonic() < end, f'no {what} within {patience} s'
+        time.sleep(0.02)
+    return found
+
+
+def said(folder):
+    try:
+        return (folder / 'said').read_text().splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def launch(folder, words=(), **options):
+    process = subprocess.Popen([*words, sys.executable, '-c', LAUNCHER, str(folder)], **options)
+    lines = wait_for(lambda: len(said(folder)) >= 3 and said(folder), 'three processes')
+    return process, [int(line.split()[0]) for line in lines]
+
+
+def gone(pid):
+    try:
+        with open(f'/proc/{pid}/stat') as file:
+            return file.read().rpartition(')')[2].split()[0] == 'Z'
+    except FileNotFoundError:
+        return True
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_launcher_ends_the_optimiser_first_then_the_rest(tmp_path, number):
+    process, pids = launch(tmp_path, stdout=subprocess.DEVNULL)
+    process.send_signal(number)
+    assert process.wait(60) == 130
+    assert all(map(gone, pids))
+    ended = [line for line in said(tmp_path) if line.startswith('ended')]
+    assert ended[0] == 'ended pacsbo_optimizer'
+    assert sorted(ended) == sorted(f'ended {name}' for name in NAMES)
+
+
+def test_a_killed_launcher_takes_its_processes_with_it_and_they_end_in_order(tmp_path):
+    process, pids = launch(tmp_path, stdout=subprocess.DEVNULL)
+    process.kill()
+    process.wait(60)
+    wait_for(lambda: all(map(gone, pids)), 'end of the processes')
+    assert sum(line.startswith('ended') for line in said(tmp_path)) == 3
+
+
+def test_a_closed_terminal_ends_everything(tmp_path):
+    ours, theirs = pty.openpty()
+    process, pids = launch(tmp_path, words=['setsid', '--ctty'], stdin=theirs, stdout=theirs,
+                           stderr=theirs)
+    os.close(theirs)
+    os.close(ours)  # the terminal is gone: the kernel sends SIGHUP, writing fails from now on
+    wait_for(lambda: all(map(gone, pids)), 'end of the processes')
+    process.wait(60)
+    assert sum(line.startswith('ended') for line in said(tmp_path)) == 3
+
+
+def test_a_launcher_under_nohup_outlives_its_terminal(tmp_path):
+    process, pids = launch(tmp_path, words=['nohup'], stdout=subprocess.DEVNULL,
+                           stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert process.poll() is None
+    assert not any(map(gone, pids))
+    process.terminate()
+    assert process.wait(60) == 130
+
+
+NODE = '''
+import os, signal, sys, time
+from pacsbo_ros.nodes.lifeline import end_with_launcher
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+tied = end_with_launcher()
+open(sys.argv[1], 'a').write(f'{os.getpid()} {tied}' + chr(10))
+time.sleep(300)
+'''
+
+
+def test_a_node_of_a_launch_that_is_killed_ends_too(tmp_path):
+    parent = f'''
+import os, subprocess, sys, time
+env = dict(os.environ, PACSBO_PARENT=str(os.getpid()))
+subprocess.Popen([sys.executable, '-c', {NODE!r}, sys.argv[1] + '/said'], env=env)
+time.sleep(300)
+'''
+    process = subprocess.Popen([sys.executable, '-c', parent, str(tmp_path)])
+    pid, tied = wait_for(lambda: said(tmp_path), 'a node')[0].split()
+    assert tied == 'True'
+    process.kill()
+    wait_for(lambda: gone(int(pid)), 'end of the node')
+
+
+def test_a_node_whose_launcher_is_not_its_parent_lives_on(tmp_path):
+    env = dict(os.environ, PACSBO_PARENT=str(os.getppid()))
+    process = subprocess.Popen([sys.executable, '-c', NODE, str(tmp_path / 'said')], env=env)
+    assert wait_for(lambda: said(tmp_path), 'a node')[0].endswith('False')
+    assert process.poll() is None
+    process.kill()
+    process.wait()

@@ -1,0 +1,112 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""A recording in, a preset out; and plants as files."""
+from dataclasses import replace
+import math
+
+import numpy as np
+from pacsbo_ros.robots.furuta.driver import SimulatedDriver
+from pacsbo_ros.robots.furuta.identify import FREE, identify, main
+from pacsbo_ros.robots.furuta.prediction import Candidate, cut, persistence, rmse
+from pacsbo_ros.robots.furuta.preset_file import read_preset, write_preset
+from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
+from pacsbo_ros.robots.furuta.recordings import packaged
+import pytest
+
+TRUE = replace(
+    CALIBRATED, delay=2, parameters=replace(
+        CALIBRATED.parameters, arm_inertia=1.3e-4, pendulum_length=0.135, torque_constant=0.042,
+        back_emf=0.042, cable_stiffness=1.2e-3, cable_rest=0.3))
+
+
+def record(plant, path, seconds=8.0):
+    """Record a chirp on a simulated device, encoders and all."""
+    driver = SimulatedDriver(plant, hanging=True)
+    lines = ['t,volts,theta,alpha']
+    for i in range(round(seconds / 0.005)):
+        t = 0.005 * i
+        volts = 1.5 * math.cos(2 * math.pi * (0.3 + 0.5 * t) * t)
+        state = driver.read()
+        lines.append(f'{t:.3f},{volts:.5f},{state.theta:.6f},{state.alpha:.6f}')
+        driver.write(volts)
+    path.write_text('\n'.join(lines))
+    return path
+
+
+@pytest.fixture(scope='module')
+def device(tmp_path_factory):
+    return record(TRUE, tmp_path_factory.mktemp('device') / 'mine.csv')
+
+
+def test_a_known_pendulum_is_found_in_its_recording(device, capsys):
+    assert main([str(device)]) == 0
+    printed = capsys.readouterr().out
+    assert 'every third second' in printed
+    found = read_preset(device.with_suffix('.yaml'))
+    p, true = found.parameters, TRUE.parameters
+    assert p.arm_inertia == pytest.approx(true.arm_inertia, rel=0.1)
+    assert p.pendulum_length == pytest.approx(true.pendulum_length, rel=0.02)
+    assert p.torque_constant == pytest.approx(true.torque_constant, rel=0.1)
+    assert p.cable_rest == pytest.approx(true.cable_rest, abs=0.1)
+    assert found.delay == 2
+    assert found.encoder_counts == 2048
+
+
+def test_a_flipped_motor_is_refused_in_one_line(device, tmp_path, capsys):
+    table = np.genfromtxt(device, delimiter=',', skip_header=1)
+    table[:, 1] *= -1
+    path = tmp_path / 'flipped.csv'
+    np.savetxt(path, table, delimiter=',', header='t,volts,theta,alpha', comments='')
+    assert main([str(path)]) == 1
+    error = capsys.readouterr().err.strip()
+    assert 'a positive voltage turns theta positively' in error
+    assert '\n' not in error
+    assert not path.with_suffix('.yaml').exists()
+
+
+def test_a_missing_recording_is_one_line(tmp_path, capsys):
+    assert main([str(tmp_path / 'no.csv')]) == 1
+    assert capsys.readouterr().err.count('\n') == 1
+
+
+def test_intervals_shrink_with_more_data_and_bounds_are_said():
+    windows = cut(packaged('chirps', held_out=True), 0.5, 1.0)
+    free = [f for f in FREE if f.name in ('arm_inertia', 'torque_constant', 'pendulum_damping')]
+    few = identify([(windows.take(windows.source == 0), 1.0)], free)
+    many = identify([(windows, 1.0)], free)
+    open_ends = np.isfinite(few.halfwidth) & np.isfinite(many.halfwidth)
+    assert open_ends[:2].all()
+    assert (many.halfwidth[:2] < few.halfwidth[:2]).all()
+
+
+def test_the_calibrated_plant_predicts_recordings_it_was_not_fitted_to():
+    for kind, end, bound in (('chirps', math.inf, (0.07, 0.05)), ('swing_ups', 3.5, (0.1, 0.06))):
+        windows = cut(packaged(kind, held_out=True), 1.0, 0.5, end=end)
+        theta, alpha = rmse(windows, Candidate(CALIBRATED.parameters, 0.007))
+        assert theta < bound[0]
+        assert alpha < bound[1]
+        assert theta < 0.3 * persistence(windows)[0]
+
+
+@pytest.mark.parametrize('name', PRESETS)
+def test_a_plant_survives_its_file(name, tmp_path):
+    path = tmp_path / 'plant.yaml'
+    write_preset(PRESETS[name], path, 'A remark.')
+    assert read_preset(path) == PRESETS[name]
+
+
+@pytest.mark.parametrize(('content', 'said'), [
+    ('mass: 1', "'mass' is no field of Plant"),
+    ('parameters: {arm_mas: 1}', "'arm_mas' is no field of Parameters"),
+    ('delay: soon', "delay is 'soon'; give a number"),
+    ('delay: -1', 'delay is -1 samples'),
+    ('parameters: {resistance: 0}', 'resistance is 0'),
+    ('parameters: 3', 'parameters is 3'),
+    ('- 1', 'holds no fields'),
+    ('a: [', 'it is not YAML'),
+])
+def test_a_faulty_preset_file_is_refused_in_one_line(content, said, tmp_path):
+    path = tmp_path / 'plant.yaml'
+    path.write_text(content)
+    with pytest.raises(ValueError, match=said) as caught:
+        read_preset(path)
+    assert '\n' not in str(caught.value)

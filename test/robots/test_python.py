@@ -1,0 +1,99 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""A robot in a few lines of Python, without ROS."""
+import threading
+import time
+
+from pacsbo_ros.robots.contract import Outcome, Refusal, run_episode
+from pacsbo_ros.robots.python import Robot, Signal, Tunable
+import pytest
+
+
+class Cart(Robot):
+    tunables = (Tunable('k', 'N/m', 0.0, 50.0, 8.0), Tunable('d', 'N s/m', 0.0, 20.0, 2.0))
+    signals = (Signal('x', 'm', 0.5),)
+    commands = (Signal('force', 'N', 20.0),)
+    constraints = ('x',)
+    gate = None
+
+    def run(self, values, seed):
+        x, v, cost, t = 0.2, 0.0, 0.0, 0.0
+        while t < 1.0 and self.watch(t, [x], [-values['k'] * x - values['d'] * v]):
+            if self.gate is not None:
+                self.gate.wait(5.0)
+            v += 0.01 * (-values['k'] * x - values['d'] * v + values.get('push', 0.0))
+            x, t = x + 0.01 * v, t + 0.01
+            cost += abs(x)
+        return -cost / 100, [1.0 - self.peaks['x'] / 0.5]
+
+
+class Runaway(Cart):
+    def run(self, values, seed):
+        x = 0.0
+        while self.watch(10 * x, [x]):
+            x += 0.1
+        return 0.0, [0.3]  # a margin that forgets the limit
+
+
+def test_an_episode_gives_reward_margins_peaks_and_trace():
+    result = run_episode(Cart(), {'k': 10.0}, 3)
+    assert result.outcome is Outcome.COMPLETED
+    assert result.is_datum
+    assert result.peaks == (0.2,)
+    assert result.margins == (pytest.approx(0.6),)
+    assert result.scaled_reward == result.reward < 0
+    assert result.trace.shape[1] == 3
+    assert len(result.trace) >= 100
+
+
+def test_values_that_are_not_given_have_their_defaults_and_unknown_ones_are_refused():
+    robot = Cart()
+    assert run_episode(robot, {}, 0).reward == run_episode(robot, {'k': 8.0, 'd': 2.0}, 0).reward
+    with pytest.raises(Refusal, match='kk is not a value of cart; it has k, d'):
+        robot.begin({'kk': 1.0}, 0)
+    with pytest.raises(Refusal, match=r'k is 60, outside \[0, 50\]'):
+        robot.begin({'k': 60.0}, 0)
+
+
+def test_a_limit_that_is_passed_ends_the_episode_and_is_an_unsafe_datum_whatever_run_says():
+    result = run_episode(Runaway(), {}, 0)
+    assert result.outcome is Outcome.TRIPPED
+    assert result.is_datum
+    assert min(result.margins) < 0
+    assert 'x 0.6 m exceeds 0.5 m' in result.reason
+
+
+def test_a_stop_reaches_run_and_is_no_datum():
+    robot = Cart()
+    robot.gate, robot.halted = threading.Event(), []
+    robot.halt = lambda: robot.halted.append(True)
+    robot.begin({}, 0)
+    robot.stop(Outcome.ABORTED_BY_MONITOR, 'somebody stopped it')
+    robot.gate.set()
+    deadline = time.monotonic() + 30
+    while not robot.tick().over and time.monotonic() < deadline:
+        time.sleep(0.001)
+    result = robot.result()
+    assert (result.outcome, result.reason) == (Outcome.ABORTED_BY_MONITOR, 'somebody stopped it')
+    assert not result.is_datum
+    assert robot.halted
+    assert len(result.trace) < 100
+
+
+@pytest.mark.parametrize(('answer', 'words'), [
+    (lambda: 1 / 0, 'ZeroDivisionError'), (lambda: (0.0, [1.0, 2.0]), '1 finite margins'),
+    (lambda: (float('nan'), [1.0]), 'finite reward'), (lambda: None, 'TypeError')])
+def test_what_goes_wrong_in_run_is_told_and_is_no_datum(answer, words):
+    robot = Cart()
+    robot.run = lambda values, seed: answer()
+    result = run_episode(robot, {}, 0)
+    assert result.outcome is Outcome.INFRASTRUCTURE
+    assert not result.is_datum
+    assert words in result.reason
+
+
+def test_a_signal_that_is_no_number_ends_the_episode():
+    robot = Cart()
+    robot.run = lambda values, seed: (0.0, [1.0 if robot.watch(0.0, [float('nan')]) else 0.5])
+    result = run_episode(robot, {}, 0)
+    assert result.outcome is Outcome.INVALID_STATE
+    assert not result.is_datum

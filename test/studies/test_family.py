@@ -1,0 +1,48 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""The family study: what it counts, and that every plant is another one."""
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.robots.furuta.presets import CALIBRATED
+from studies import family
+from studies.family import judge, PLANTS, STARTS, table
+
+
+def episode(gains, margins=(1.0, 1.0, 1.0, 1.0), reward=0.97, alpha=0.2, outcome=0, role='goal'):
+    return {'role': role, 'gains': list(gains), 'reward': reward, 'margins': list(margins),
+            'alpha': alpha, 'theta': 0.5, 'outcome': int(outcome)}
+
+
+def test_there_are_a_dozen_plants_and_no_two_are_the_same():
+    assert len(PLANTS) >= 12
+    assert len({repr(plant) for plant in PLANTS.values()}) == len(PLANTS)
+    assert PLANTS['calibrated'] == CALIBRATED
+
+
+def test_falls_catches_violations_and_shaking_are_told_apart(monkeypatch):
+    ground = family.Ground(None, (-2.4, 27.5), 0.989, {})
+    monkeypatch.setattr(family, 'ground', lambda plant, count: ground)
+    lost = (-0.2, 0.5, -0.2, -0.2)
+    run = {'plant': 'calibrated', 'tuned': 2, 'start': 'default', 'seed': 0, 'reason': 'done',
+           'episodes': [
+               episode((-5.0, 26.0), role='start'),
+               episode((-4.0, 16.0), lost, outcome=Outcome.CAUGHT, alpha=0.4),
+               episode((-4.0, 17.0), lost, outcome=Outcome.CAUGHT, alpha=0.55),
+               episode((-4.0, 12.0), lost, outcome=Outcome.TRIPPED, alpha=1.1),
+               episode((-2.0, 38.0), (0.5, 0.5, -0.3, -0.4), reward=0.99),
+               episode((-2.4, 27.5), reward=0.98)]}
+    found = judge(run)
+    assert (found['caught'], found['falls'], found['violations'], found['shaking']) == (2, 1, 2, 1)
+    assert found['closed'][0] == 0
+    assert found['closed'][-1] > 0.8
+    assert found['episodes_to_90'] in (None, 6)
+    assert 'calibrated' in table([{**run, **found}])
+
+
+def test_a_plant_has_starts_of_every_kind_and_they_are_safe(monkeypatch):
+    monkeypatch.setattr(family, 'SCATTER', 128)
+    monkeypatch.setattr(family, 'REPEATS', 2)
+    found = family.ground.__wrapped__('calibrated', 2)
+    assert set(found.starts) == set(STARTS)
+    for kind in STARTS:
+        assert len(found.starts[kind]) >= 1, kind
+    upper, lower = (found.starts[kind][0][1] for kind in ('upper', 'lower'))
+    assert lower < found.best[1] < upper

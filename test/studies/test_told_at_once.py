@@ -1,0 +1,45 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""On the simulated pendulum: noise above R is told early, a start on the edge at once."""
+
+from dataclasses import replace
+
+from pacsbo_ros.robots.contract import run_episode
+from pacsbo_ros.robots.furuta.driver import SimulatedDriver
+from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
+from pacsbo_ros.robots.furuta.presets import preset
+from pacsbo_ros.robots.furuta.robot import Furuta
+from pacsbo_ros.tuning.journal import Journal
+from pacsbo_ros.tuning.trial import Measured
+from pacsbo_ros.tuning.tuning import Tuning
+from studies.pendulum import read_config
+
+
+def tune(path, plant, episodes, **changes):
+    """Run the configured tuning for some episodes on a plant."""
+    bench = read_config()
+    problem = replace(bench.problem, **changes)
+    robot = Furuta(SimulatedDriver(plant), PAPER_GAINS, bench.limits, bench.settings)
+    tuning = Tuning(problem, bench.episodes, Journal(path, problem.identity('')))
+    while len(tuning.told) < episodes and (trial := tuning.next()) is not None:
+        tuning.tell(Measured.of(run_episode(robot, problem.complete(trial.values), trial.seed)))
+    return tuning
+
+
+def test_repeats_that_scatter_are_told_within_six_episodes(tmp_path):
+    """With five times the friction repeats scatter by three to four times R; with once by R."""
+    plant = preset('calibrated')
+    friction = replace(plant.parameters, coulomb_torque=5 * plant.parameters.coulomb_torque)
+    told = [any('set noise_bound to' in text for text in tune(
+        tmp_path / f'{seed}', replace(plant, parameters=friction), 6, seed=seed).notices)
+        for seed in range(8)]
+    assert sum(told) >= 5, told
+
+
+def test_starts_on_the_upper_edge_are_told_at_once(tmp_path):
+    tuning = tune(tmp_path / 'edge', preset('calibrated'), 30,
+                  start=((-2.75, 38.0), (-2.55, 37.5), (-2.48, 38.5)))
+    searched = [t.trial.role for t in tuning.told if t.trial.role != 'verification']
+    assert len(searched) <= 8
+    # By the constraints that see the edge they are unsafe; without those nothing else is safe.
+    assert ('none of the start values is safe' in tuning.reason
+            or 'no point besides the measured ones' in tuning.reason)
