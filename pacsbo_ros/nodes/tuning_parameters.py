@@ -50,6 +50,8 @@ PARAMETERS = (
               choices=('matern32', 'matern52', 'rbf')),
     Parameter('length_scales', [0.3], 'Length scales, as shares of the box; one for all or '
               'one per value.'),
+    Parameter('length_scale_factors', [1.0], 'Multiples of length_scales that the rule student '
+              'weighs by the data; with one the length scales count as known.'),
     Parameter('output_scale', 1.0, 'Prior variance of the scaled values.', 1e-6, 1e6),
     Parameter('noise_bound', 0.08, 'R: bound on the noise of the scaled values.', 0.0, 100.0),
     Parameter('noise_from_repeats', False, 'Estimate R from repeats instead of noise_bound.'),
@@ -64,7 +66,7 @@ def make_problem(p: SimpleNamespace, robot: Description) -> Problem:
     """Turn parameters into a problem on a robot; ValueError says which one is wrong."""
     box, start = _box_and_start(p)
     known = p.known_norm if p.method == 'safeopt' else None
-    return Problem(robot, box, start, _settings(p, len(robot.constraints)), known, p.seed,
+    return Problem(robot, box, start, _settings(p, robot.constraints), known, p.seed,
                    p.start_repeats)
 
 
@@ -76,7 +78,7 @@ def check(p: SimpleNamespace) -> None:
     if p.iterations < len(start):
         raise ValueError(f'iterations is {p.iterations}, but there are {len(start)} start values '
                          'to evaluate first; give more')
-    make_predictor(p, _settings(p, 1))
+    make_predictor(p, _settings(p, ('any',)))
 
 
 def _box_and_start(p: SimpleNamespace) -> tuple[Box, tuple[tuple[float, ...], ...]]:
@@ -87,15 +89,17 @@ def _box_and_start(p: SimpleNamespace) -> tuple[Box, tuple[tuple[float, ...], ..
     return box, tuple(map(tuple, np.reshape(p.start, (-1, box.dimension)).tolist()))
 
 
-def _settings(p: SimpleNamespace, constraints: int) -> Settings:
+def _settings(p: SimpleNamespace, constraints: tuple[str, ...]) -> Settings:
     common = {
-        'dimension': len(p.tuned), 'constraints': constraints, 'kernel': p.kernel,
+        'dimension': len(p.tuned), 'constraints': len(constraints),
+        'output_names': ('reward', *constraints), 'kernel': p.kernel,
         'length_scales': tuple(p.length_scales), 'output_scale': p.output_scale,
         'noise_bound': AUTO if p.noise_from_repeats else p.noise_bound, 'lam': p.lam,
         'delta': p.delta, 'candidates': p.candidates, 'budget': p.iterations}
     if p.method == 'paper':
         return Settings.paper(**common)
-    return Settings(rule=p.rule, scale_prior=p.scale_prior, step=p.step, **common)
+    return Settings(rule=p.rule, scale_prior=p.scale_prior, step=p.step,
+                    length_scale_factors=tuple(p.length_scale_factors), **common)
 
 
 def make_predictor(p: SimpleNamespace, settings: Settings) -> tuple[Predictor | None, str]:

@@ -95,6 +95,7 @@ class Page:
     def _state_card(self) -> None:
         with ui.card().classes('card w-full lg:col-span-3 gap-3').style('min-height:430px'):
             ui.label('What happens now').classes('card-title')
+            self._button_rows()  # above all that grows: a button must not move under a finger
             self._headline = ui.label('').classes('text-2xl font-semibold').mark('headline')
             self._sentence = ui.label('').classes('text-sm').style('color:#c9d4df').mark('words')
             self._warnings = ui.html('', sanitize=False).classes('w-full').mark('warnings')
@@ -104,20 +105,20 @@ class Page:
                 self._safe_share = self._figure('of the box known safe')
                 self._risk = self._figure('risk spent')
                 self._command = self._figure('command')
-            ui.space()
-            with ui.grid(columns=2).classes('w-full gap-2'):
-                for action in ACTIONS:
-                    ui.button(action.name.capitalize(), icon=action.icon,
-                              on_click=lambda _, name=action.name: self._act(name)).props(
-                        'outline no-caps color=blue-grey-3').tooltip(action.hint).mark(
-                        action.name)
-            if self._token:
-                with ui.row().classes('w-full items-center no-wrap'):
-                    self._key = ui.input('token', password=True).props('dense').classes('grow')
-                    self._key.on('keydown.enter', self._unlock).mark('token')
-                    self._lock = ui.button(icon='lock', on_click=self._unlock).props(
-                        'flat round').mark('unlock')
-                self._show_lock()
+
+    def _button_rows(self) -> None:
+        with ui.grid(columns=2).classes('w-full gap-2'):
+            for action in ACTIONS:
+                ui.button(action.name.capitalize(), icon=action.icon,
+                          on_click=lambda _, name=action.name: self._act(name)).props(
+                    'outline no-caps color=blue-grey-3').tooltip(action.hint).mark(action.name)
+        if self._token:
+            with ui.row().classes('w-full items-center no-wrap'):
+                self._key = ui.input('token', password=True).props('dense').classes('grow')
+                self._key.on('keydown.enter', self._unlock).mark('token')
+                self._lock = ui.button(icon='lock', on_click=self._unlock).props(
+                    'flat round').mark('unlock')
+            self._show_lock()
 
     def _figure(self, title: str) -> ui.label:
         with ui.column().classes('gap-0'):
@@ -139,7 +140,7 @@ class Page:
 
     def _scale_card(self) -> None:
         with ui.card().classes('card w-full lg:col-span-3 gap-2') as self._scale_box:
-            ui.label('Length scale: what the data say').classes('card-title')
+            ui.label('Length scale: how much the data speak for each').classes('card-title')
             self._scales = ui.echart({}).classes('w-full chart')
         self._scale_box.visible = False
 
@@ -253,7 +254,8 @@ class Page:
             draw(self._norms, charts.norm_bounds(o.functions, o.domains, o.norm_bound))
         if self._changed('scales', (tuple(o.length_scales), tuple(o.length_scale_weights))):
             self._scale_box.visible = len(o.length_scales) > 1
-            draw(self._scales, charts.length_scales(o.length_scales, o.length_scale_weights))
+            draw(self._scales, charts.length_scales(o.functions, o.length_scales,
+                                                    o.length_scale_weights))
 
 
 def serve(live: Live, press: Callable[[str], None], refuse: Callable[[str], None], host: str,

@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from pacsbo_ros.robots.parameters.metrics import METRICS
+from pacsbo_ros.robots.parameters.sections import LARGEST
 from pacsbo_ros.robots.parameters.units import Dimension, product, words
 from pacsbo_ros.robots.parameters.windows import Series, together, WindowError
 from pacsbo_ros.robots.parameters.words import TaskError, unknown
@@ -61,6 +62,8 @@ class Expression:
         if kind.is_signal:
             self._refuse('is a signal, not a number; put it into a metric, for example '
                          f'rms({text})')
+        if not self.signals:
+            self._refuse('has no signal in it; put one into a metric, for example rms(error)')
         self.dimension = kind.dimension
 
     @property
@@ -94,7 +97,7 @@ class Expression:
     def _kind(self, node: ast.expr) -> Kind:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) \
                 and not isinstance(node.value, bool):
-            if not math.isfinite(node.value):
+            if not abs(node.value) <= LARGEST:
                 self._refuse('has a number that is not finite')
             return NUMBER
         if isinstance(node, ast.Name):

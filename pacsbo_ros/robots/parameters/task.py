@@ -25,9 +25,9 @@ KEYS = ('task', 'simulated', 'tuned', 'episode', 'signals', 'reward', 'constrain
 # What `optimizer` may set, with the values of a task that says nothing of it.
 OPTIMIZER: dict[str, Any] = {
     'iterations': 30, 'seed': 0, 'delta': 0.1, 'noise_bound': 0.05, 'lam': 0.02,
-    'length_scales': [0.3], 'kernel': 'matern32', 'rule': 'scale_free', 'start_repeats': 1,
-    'noise_from_repeats': False,
-    'method': 'pacsbo', 'known_norm': 2.0, 'output_scale': 1.0, 'candidates': 0,
+    'length_scales': [0.3], 'length_scale_factors': [1.0], 'kernel': 'matern32',
+    'rule': 'scale_free', 'scale_prior': 0.5, 'step': 0.0, 'start_repeats': 1,
+    'noise_from_repeats': False, 'method': 'pacsbo', 'known_norm': 2.0, 'output_scale': 1.0, 'candidates': 0,
     'require_approval': False}
 MOST_TUNED = 6
 SILENCE = 0.5  # s that a signal may be silent if the task does not say
@@ -250,8 +250,6 @@ def _constraints(s: Section, dimensions: dict[str, Dimension]) -> tuple[Constrai
             scale = c.number('scale')
             if scale <= 0:
                 raise TaskError(f'scale of {what} is {scale:g}; give a positive number')
-        if not expression.signals:
-            raise TaskError(f'{what} {expression.text!r} has no signal in it')
         constraints.append(Constraint(name, expression, scale))
     if not constraints:
         raise TaskError('constraints is empty; give at least one, such as '
@@ -285,7 +283,7 @@ def _optimizer(s: Section, dimensions: int) -> dict[str, Any]:
         default, value = OPTIMIZER[key], o.value(key)
         if isinstance(default, list):
             result[key] = list(o.numbers(key))
-            if len(result[key]) not in (1, dimensions):
+            if key == 'length_scales' and len(result[key]) not in (1, dimensions):
                 raise TaskError(f'{key} of optimizer has {len(result[key])} numbers; give one, or '
                                 f'one for each of the {dimensions} parameters')
         elif isinstance(default, bool):
