@@ -137,7 +137,8 @@ class Tab(threading.Thread):
                     self._socket.send('3')
                 elif frame.startswith('42'):
                     self.updates += 1
-                    self._greet(*json.loads(frame[2:]))
+                    if '"init"' in frame:  # the only event that is answered
+                        self._greet(*json.loads(frame[2:]))
 
     def _greet(self, kind: str, elements: dict) -> None:
         """Say that a new 3-D scene is there: it is sent nothing before that."""

@@ -66,7 +66,7 @@ def make_problem(p: SimpleNamespace, robot: Description) -> Problem:
     """Turn parameters into a problem on a robot; ValueError says which one is wrong."""
     box, start = _box_and_start(p)
     known = p.known_norm if p.method == 'safeopt' else None
-    return Problem(robot, box, start, _settings(p, robot.constraints), known, p.seed,
+    return Problem(robot, box, start, _settings(p, len(robot.constraints)), known, p.seed,
                    p.start_repeats)
 
 
@@ -78,7 +78,7 @@ def check(p: SimpleNamespace) -> None:
     if p.iterations < len(start):
         raise ValueError(f'iterations is {p.iterations}, but there are {len(start)} start values '
                          'to evaluate first; give more')
-    make_predictor(p, _settings(p, ('any',)))
+    make_predictor(p, _settings(p, 1))
 
 
 def _box_and_start(p: SimpleNamespace) -> tuple[Box, tuple[tuple[float, ...], ...]]:
@@ -89,10 +89,9 @@ def _box_and_start(p: SimpleNamespace) -> tuple[Box, tuple[tuple[float, ...], ..
     return box, tuple(map(tuple, np.reshape(p.start, (-1, box.dimension)).tolist()))
 
 
-def _settings(p: SimpleNamespace, constraints: tuple[str, ...]) -> Settings:
+def _settings(p: SimpleNamespace, constraints: int) -> Settings:
     common = {
-        'dimension': len(p.tuned), 'constraints': len(constraints),
-        'output_names': ('reward', *constraints), 'kernel': p.kernel,
+        'dimension': len(p.tuned), 'constraints': constraints, 'kernel': p.kernel,
         'length_scales': tuple(p.length_scales), 'output_scale': p.output_scale,
         'noise_bound': AUTO if p.noise_from_repeats else p.noise_bound, 'lam': p.lam,
         'delta': p.delta, 'candidates': p.candidates, 'budget': p.iterations}

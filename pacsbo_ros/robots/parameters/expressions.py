@@ -62,8 +62,6 @@ class Expression:
         if kind.is_signal:
             self._refuse('is a signal, not a number; put it into a metric, for example '
                          f'rms({text})')
-        if not self.signals:
-            self._refuse('has no signal in it; put one into a metric, for example rms(error)')
         self.dimension = kind.dimension
 
     @property
