@@ -121,6 +121,7 @@ class Tab(threading.Thread):
             f'ws://{address}/_nicegui_ws/socket.io/?{urlencode(values)}',
             origin=f'http://{address}', max_size=None, open_timeout=120))
         self._greeted: set[str] = set()
+        self._acknowledged = 0.0
         self.updates = 0
         self.hung = False  # if set it reads no more, as a browser that hangs
         self.start()
@@ -137,8 +138,17 @@ class Tab(threading.Thread):
                     self._socket.send('3')
                 elif frame.startswith('42'):
                     self.updates += 1
+                    self._acknowledge(frame)
                     if '"init"' in frame:  # the only event that is answered
                         self._greet(*json.loads(frame[2:]))
+
+    def _acknowledge(self, frame: str) -> None:
+        """Say every 3 s what has come, as the page's script does: else no more is sent."""
+        number = re.search(r'"_id":(\d+)', frame)
+        if number is not None and time.monotonic() - self._acknowledged > 3.0:
+            self._acknowledged = time.monotonic()
+            self._socket.send('42' + json.dumps(['ack', {
+                'client_id': self._client, 'next_message_id': int(number[1]) + 1}]))
 
     def _greet(self, kind: str, elements: dict) -> None:
         """Say that a new 3-D scene is there: it is sent nothing before that."""

@@ -23,6 +23,9 @@ from pacsbo_ros.view.numbers import label, quantity
 from pacsbo_ros.view.robot_card import RobotCard
 from pacsbo_ros.view.style import STYLE
 
+# A browser acknowledges every 3 s. One that is slower is sent nothing more until it has caught up:
+# it would only work off old pictures, and a press would wait behind them.
+LAG = 5.0  # s
 LEVELS = {'info': '#3b82c4', 'good': palette.SAFE, 'warn': '#d99a1c', 'bad': palette.UNSAFE,
           'idle': palette.IDLE}
 
@@ -58,6 +61,7 @@ class Page:
             self._refuse('refused: the address of the page carries a wrong token')
         self._event = max(0, *(e.number - 40 for e in live.events()), 0)
         self._shown: dict[str, Any] = {}
+        self._client = ui.context.client
         ui.add_css(STYLE)
         self._header()
         with ui.element('main').classes(
@@ -140,7 +144,7 @@ class Page:
 
     def _scale_card(self) -> None:
         with ui.card().classes('card w-full lg:col-span-3 gap-2') as self._scale_box:
-            ui.label('Length scale: how much the data speak for each').classes('card-title')
+            ui.label('Length scale: what the data say').classes('card-title')
             self._scales = ui.echart({}).classes('w-full chart')
         self._scale_box.visible = False
 
@@ -188,13 +192,22 @@ class Page:
         self._shown[key] = value
         return True
 
+    def _behind(self) -> bool:
+        """Tell whether the browser has not yet taken what it was sent a while ago."""
+        sent = self._client.outbox.message_history  # what the browser has not acknowledged
+        return bool(sent) and time.time() - sent[0][1] > LAG
+
     def _move(self) -> None:
         """Move the drawing of the robot."""
+        if self._behind():
+            return
         s = self._live.snapshot
         self._robot.move(s, s.verdict(time.monotonic()))
 
     def _refresh(self) -> None:
         """Bring everything else up to date."""
+        if self._behind():
+            return
         s = self._live.snapshot
         verdict = s.verdict(time.monotonic())
         self._refresh_words(s, verdict)
