@@ -85,11 +85,12 @@ class Averaged:
         return math.sqrt(sum(w * m.scale.square
                              for w, m in zip(self.weights, self.models, strict=True)))
 
-    def rivals(self) -> list[float]:
+    def rivals(self) -> tuple[float, float]:
         """Give ln p(y | told length scales halved and doubled) - ln p(y)."""
         y, r2 = self.main.y, self.main.r2
-        return [posterior_of_scale(self.bank.probe(f), y, r2, self.prior).evidence - self.evidence
-                for f in RIVALS]
+        short, long = (posterior_of_scale(self.bank.probe(f), y, r2, self.prior).evidence
+                       for f in RIVALS)
+        return short - self.evidence, long - self.evidence
 
     def quantiles(self, rho: float) -> list[float]:
         """Give the factor q of every length scale; -inf where its weight is spent without it."""

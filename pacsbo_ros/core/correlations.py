@@ -130,7 +130,8 @@ class Bank:
     def at(self, factor: float) -> Correlations:
         """Give those of one factor; they follow points and candidates from now on."""
         if factor not in self._of:
-            self._of[factor] = self._probes.pop(factor, None) or self.made(factor, self._points)
+            self._of[factor] = self.probe(factor)
+            del self._probes[factor]
             if self._X is not None:
                 self._of[factor].watch(self._X, self.rows)
         return self._of[factor]

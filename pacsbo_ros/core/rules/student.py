@@ -6,11 +6,11 @@ A posterior in place of a norm: the Student-t band of `core.student`, for every 
 
 It spends a part of delta on every experiment: left/T with T the experiments of `budget` that are
 still to come, at least TAIL, so that a run may go on beyond its budget for ever and the sum stays
-below delta. Of what is spent, ρ = NOMINAL·left/T is used, because starts are chosen by their
-values and functions may be rougher than assumed. Outputs that can be unsafe share ρ.
+below delta. Of what is spent, ρ = nominal·left/T is used, because starts are chosen by their
+values (`core.calibrated`). Outputs that can be unsafe share ρ.
 
-The length scale is averaged (`core.averaged`). m is 1, or what a predictor says (`core.history`).
-Every told value tests the model; `alarms` of delta pays for false alarms (`core.doubts`).
+The length scale is averaged (`core.averaged`); m is 1 or what a predictor says (`core.history`);
+every told value tests the model, and `alarms` of delta pays for false alarms (`core.doubts`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import math
 import numpy as np
 from pacsbo_ros.core.averaged import Averaged, Field
 from pacsbo_ros.core.band import Band
+from pacsbo_ros.core.calibrated import calibrated
 from pacsbo_ros.core.domains import Domains
 from pacsbo_ros.core.doubts import Doubts
 from pacsbo_ros.core.history import Histories
@@ -31,7 +32,6 @@ from pacsbo_ros.core.student import MISFIT
 from scipy.special import ndtri
 
 TAIL = 10  # experiments among which what is left is shared when the budget runs out
-NOMINAL = 0.03  # share of what is spent that the posterior may use: measured, see docs
 
 
 @rule('student')
@@ -42,13 +42,14 @@ class StudentRule(Rule):
     spends = 'delta over the experiments of the budget, each at most its share'
     believes = True
     alarms = 0.1  # part of delta for false alarms of the test
+    nominal = calibrated('student').nominal  # part of what is spent that the posterior may use
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         s = self.settings
         self.histories = Histories(s, setup.predictor)
-        self.doubts = Doubts(s, self.ledger.spend(
-            'student', 'false alarms', 0, self.alarms * s.delta))
+        self.doubts = Doubts(s, self.ledger.spend('student', 'false alarms', 0,
+                                                  self.alarms * s.delta))
         self._judged = max(sum(math.isfinite(t) for t in s.thresholds), 1)
         self._norms: tuple[NormEstimate, ...] = ()
         self._rho, self._prior, self._residuals = 0.5, np.empty(0), np.zeros(s.outputs)
@@ -83,7 +84,7 @@ class StudentRule(Rule):
         self._noise = [float(samples.variances(i)[-1]) for i in self.groups]
         share = self.ledger.left / max(s.budget - samples.count, TAIL)
         self.ledger.spend('student', 'one experiment', samples.count, share)
-        self._rho = NOMINAL * share / self._judged
+        self._rho = self.nominal * share / self._judged
         before, self._prior = self._prior, np.array([o.scale for o in self.outputs])
         self._q = [o.quantiles(self._rho) for o in self.outputs]
         self._m = np.ones(s.outputs)
@@ -126,9 +127,9 @@ class StudentRule(Rule):
 
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
         """Give the normal quantile and what the unknown scale adds to it."""
-        t, known = max(self._q[output]), -float(ndtri(self._rho))
-        return (Term('function', known, 'longer length_scales if they hold'),
-                Term('unknown scale', max(t - known, 0.0), 'starts further apart, a scale_prior'),
+        t, z = max(self._q[output]), -float(ndtri(self._rho))
+        return (Term('function', z, 'longer length_scales if they hold'),
+                Term('unknown scale', max(t - z, 0.0), 'starts further apart, a scale_prior'),
                 Term('predictor', max(self._m[output] - 1.0, 0.0) * t, 'no predictor'))
 
     def notices(self) -> tuple[str, ...]:
