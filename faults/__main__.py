@@ -17,11 +17,12 @@ from faults.cases import GROUPS
 from faults.graph import own_domain
 from faults.others import OTHERS
 from faults.rig import Rig
+from faults.rows import Row
 
 
-def failed(name: str, error: BaseException) -> campaign.Row:
+def failed(name: str, error: BaseException) -> Row:
     """Return the line of a fault that the campaign itself could not survive."""
-    row = campaign.Row(name, 'the campaign failed', repeats=1)
+    row = Row(name, 'the campaign failed', repeats=1)
     row.complain(f'{type(error).__name__}: {error}')
     return row
 
@@ -44,9 +45,9 @@ def main() -> int:
     arguments = parser.parse_args()
     repeats = 3 if arguments.quick else arguments.repeats
     start = time.monotonic()
-    rows: list[campaign.Row] = []
+    rows: list[Row] = []
 
-    def add(row: campaign.Row) -> None:
+    def add(row: Row) -> None:
         rows.append(row)
         print(report.line(row), *row.complaints, sep='\n    ', flush=True)
 
@@ -65,7 +66,7 @@ def main() -> int:
                     close(rig)
                     rig = None
             close(rig)
-        others: list[tuple[str, Callable[[], campaign.Row]]] = [
+        others: list[tuple[str, Callable[[], Row]]] = [
             (name, partial(other, max(1, round(share * repeats)), Path(scratch)))
             for name, (other, share) in OTHERS.items()]
         others += [(what.name, partial(parameters.run, what, max(1, round(

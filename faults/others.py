@@ -13,10 +13,10 @@ import subprocess
 import sys
 import time
 
-from faults.campaign import Row
 from faults.graph import wait_for
 from faults.ledger import complaints
 from faults.rig import Rig
+from faults.rows import Row
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver

@@ -10,7 +10,7 @@ import platform
 from statistics import median
 import subprocess
 
-from faults.campaign import Row
+from faults.rows import Row
 
 HEAD = '''# What happens when something breaks
 
