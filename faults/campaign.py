@@ -23,6 +23,7 @@ def run(rig: Rig, fault: Fault, repeats: int) -> Row:
     while row.repeats < repeats:
         row.repeats += 1
         phase = fault.phases[(row.repeats - 1) % len(fault.phases)]
+        said, since = len(row.complaints), time.monotonic()
         try:
             _once(rig, fault, phase, row)
         except RunEnded:  # no more gains to propose: the next run, please
@@ -33,6 +34,8 @@ def run(rig: Rig, fault: Fault, repeats: int) -> Row:
             row.complain(f'{error}; {rig.words()}')
             fault.heal(rig)
             rig.begin(anew=True)
+        whose = rig.stalls.words(since, time.monotonic())
+        row.complaints[said:] = [f'{words} ({whose})' for words in row.complaints[said:]]
     _judge(rig, row)
     # A busy machine may end an episode by itself; a fault that ends most of them is not harmless.
     if 2 * len(row.disturbed) > row.repeats:
@@ -66,6 +69,7 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
         fault.heal(rig)
         rig.recover()
         return
+    row.machine = max(row.machine, rig.stalls.worst(begun, end))
     results = rig.results(episode)
     row.outcomes[Outcome(results[0].outcome).name if results else 'no result'] += 1
     if fault.effect is Effect.ZERO:

@@ -18,6 +18,7 @@ class Row:
     outcomes: Counter[str] = field(default_factory=Counter)
     recovered: int = 0
     stalls: int = 0  # repeats that did not count, because the machine itself stood still
+    machine: float = 0.0  # s for which it stood still at most in those that did
     disturbed: list[str] = field(default_factory=list)  # why an episode ended that should not
     seconds: float = 0.0
     complaints: list[str] = field(default_factory=list)  # anything that must not be
