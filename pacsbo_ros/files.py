@@ -76,7 +76,7 @@ def parse_yaml(text: bytes, name: str) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Refuse aliases, a few lines of which unfold to gigabytes, and depth, which takes long."""
+        """Refuse aliases, a few of which unfold to gigabytes, and depth, which takes long."""
 
         depth = 0
 
