@@ -8,7 +8,6 @@ It spends a part of delta on every experiment: left/T with T the experiments of 
 still to come, at least TAIL, so that a run may go on beyond its budget for ever and the sum stays
 below delta. Of what is spent, ρ = nominal·left/T is used, because starts are chosen by their
 values (`core.calibrated`). Outputs that can be unsafe share ρ.
-
 The length scale is averaged (`core.averaged`); m is 1 or what a predictor says (`core.history`);
 every told value tests the model, and `alarms` of delta pays for false alarms (`core.doubts`).
 """
@@ -48,8 +47,8 @@ class StudentRule(Rule):
         super().__init__(setup)
         s = self.settings
         self.histories = Histories(s, setup.predictor)
-        self.doubts = Doubts(s, self.ledger.spend('student', 'false alarms', 0,
-                                                  self.alarms * s.delta))
+        self.ledger.spend('student', 'false alarms', 0, self.alarms * s.delta)
+        self.doubts = Doubts(s, self.alarms * s.delta)
         self._judged = max(sum(math.isfinite(t) for t in s.thresholds), 1)
         self._norms: tuple[NormEstimate, ...] = ()
         self._rho, self._prior, self._residuals = 0.5, np.empty(0), np.zeros(s.outputs)
