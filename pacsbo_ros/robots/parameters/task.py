@@ -25,10 +25,11 @@ KEYS = ('task', 'simulated', 'tuned', 'episode', 'signals', 'reward', 'constrain
 # What `optimizer` may set, with the values of a task that says nothing of it.
 OPTIMIZER: dict[str, Any] = {
     'iterations': 30, 'seed': 0, 'delta': 0.1, 'noise_bound': 0.05, 'lam': 0.02,
-    'length_scales': [0.3], 'length_scale_factors': [1.0], 'kernel': 'matern32',
-    'rule': 'scale_free', 'scale_prior': 0.5, 'step': 0.0, 'start_repeats': 1,
-    'noise_from_repeats': False, 'method': 'pacsbo', 'known_norm': 2.0,
-    'output_scale': 1.0, 'candidates': 0, 'require_approval': False}
+    'length_scales': [0.3], 'length_scales_from_data': True, 'kernel': 'matern32',
+    'rule': 'student', 'scale_prior': 0.5, 'step': 0.0, 'start_repeats': 1, 'verifications': 2,
+    'noise_from_repeats': False,
+    'method': 'pacsbo', 'known_norm': 2.0, 'output_scale': 1.0, 'candidates': 0,
+    'require_approval': False}
 MOST_TUNED = 6
 SILENCE = 0.5  # s that a signal may be silent if the task does not say
 
@@ -291,7 +292,7 @@ def _optimizer(s: Section, dimensions: int) -> dict[str, Any]:
         default, value = OPTIMIZER[key], o.value(key)
         if isinstance(default, list):
             result[key] = list(o.numbers(key))
-            if key == 'length_scales' and len(result[key]) not in (1, dimensions):
+            if len(result[key]) not in (1, dimensions):
                 raise TaskError(f'{key} of optimizer has {len(result[key])} numbers; give one, or '
                                 f'one for each of the {dimensions} parameters')
         elif isinstance(default, bool):
