@@ -37,8 +37,8 @@ from sensor_msgs.msg import JointState
 LIMITS = Limits()
 SETTINGS = EpisodeSettings()
 PARAMETERS = (
-    Parameter('plant', 'simulated', "What is driven: a simulation by the package's equations or by "
-              'MuJoCo, a robot with topics, a Qube-Servo.', choices=PLANTS),
+    Parameter('plant', 'simulated', "What is driven: a simulation by the package's equations or "
+              'by MuJoCo, a robot with topics, a Qube-Servo.', choices=PLANTS),
     Parameter('preset', 'calibrated', 'Which simulated plant: ideal, calibrated, qube3, or a '
               'preset file (docs/identify.md); with plant qube, qube3 or another for '
               'Qube-Servo 2.'),

@@ -26,11 +26,11 @@ from pacsbo_ros.robots.furuta.parameters import Parameters
 from pacsbo_ros.robots.furuta.plant import Plant
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 
-MISSING = ("plant 'mujoco' needs MuJoCo, which is not installed: pip install 'mujoco>=3.2' into this "
-           "environment, or choose the plant 'simulated'")
+MISSING = ("plant 'mujoco' needs MuJoCo, which is not installed: pip install 'mujoco>=3.2' into "
+           "this environment, or choose the plant 'simulated'")
 IMPEDANCE = 0.01  # d: how much of a resting force friction takes up by itself
 
-MJCF = """
+MJCF = '''
 <mujoco model="furuta">
   <compiler angle="radian"/>
   <option timestep="{dt!r}" integrator="RK4" gravity="0 0 {gravity!r}"/>
@@ -49,7 +49,7 @@ MJCF = """
     <general joint="theta" gainprm="{drive!r}" biastype="affine" biasprm="0 0 {brake!r}"/>
   </actuator>
 </mujoco>
-"""
+'''
 
 
 def mjcf(p: Parameters, dt: float, *, rod: bool = False) -> str:
@@ -92,7 +92,7 @@ class Engine:
         data.qacc_warmstart[:] = 0.0  # the same state gives the same step, whatever came before
         data.ctrl[0] = volts
         self._mujoco.mj_step(self._model, data, nstep=steps)
-        theta, alpha, theta_dot, alpha_dot = *data.qpos.tolist(), *data.qvel.tolist()
+        (theta, alpha), (theta_dot, alpha_dot) = data.qpos.tolist(), data.qvel.tolist()
         if not all(map(math.isfinite, (theta, alpha, theta_dot, alpha_dot))):
             raise DriverError('MuJoCo lost the pendulum: its state is not finite')
         return theta, alpha, theta_dot, alpha_dot
