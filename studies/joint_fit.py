@@ -96,7 +96,7 @@ def draw(judged: Sequence[Judged], chosen: str, path: Path) -> None:
                               textcoords='offset points', xytext=(4, 4))
     for name, marker, colour in (('calibrated', '*', ORANGE), (chosen, 's', 'black')):
         one = next(one for one in judged if one.name == name)
-        words = 'calibrated' if name == 'calibrated' else f'best jointly: {name}'
+        words = 'calibrated' if name == 'calibrated' else f'best of the fit: {name}'
         axis.plot(one.open_loop, one.disagreeing, marker, color=colour, label=words,
                   markersize=11 if marker == '*' else 6, markerfacecolor='none'
                   if marker == 's' else colour)
