@@ -110,6 +110,9 @@ class Tuning:
         self._pending: Trial | None = None
         for told in journal.told:
             self._replay(told)
+        if budget < self.searched:
+            raise ValueError(f'iterations is {budget}, but the run has {self.searched} episodes '
+                             'already; give at least that many, they are all counted')
         self.budget = budget
         if self.searched < budget:
             self._search_on()

@@ -128,7 +128,17 @@ def test_the_shipped_parameter_file_passes_every_check():
     bringup.check(bringup.resolve({}), ROOT)
 
 
+THREE = {'tuned': ['k_theta', 'k_alpha', 'k_theta_dot'], 'box_lower': [-6.0, 10.0, -2.5],
+         'box_upper': [0.0, 50.0, 0.0], 'start': [-5.4, 24.5, -1.5], 'length_scales': [0.4]}
+
+
+def test_three_gains_are_tuned_by_default(tmp_path):
+    (tmp_path / 'p.yaml').write_text(shipped(**THREE))
+    bringup.check(bringup.resolve({'params_file': str(tmp_path / 'p.yaml')}), ROOT)
+
+
 @pytest.mark.parametrize(('text', 'words'), [
+    (shipped(**THREE, method='paper'), 'no predictor is shipped for'),
     (shipped(noise_bund=0.1), 'parameter noise_bund is unknown; did you mean noise_bound?'),
     (shipped(box_lower=[-6, 10]), 'a list of decimals like [1.0, 2.0]'),
     (shipped(box_lower=[-12.0, 10.0]), 'the box of k_theta is [-12, 0], but furuta accepts'),
@@ -136,6 +146,7 @@ def test_the_shipped_parameter_file_passes_every_check():
     (shipped(iterations=2), 'iterations is 2, but there are 3 start values'),
     (shipped(iterations=0), 'give a whole number from 1 to 10000'),
     (shipped(delta=1), 'give a number with a decimal point'),
+    (shipped(delta=1.5), 'delta is 1.5; give a number with a decimal point from 1e-06 to 0.999'),
     (shipped(start=[-9.0, 20.0]), 'k_theta is -9'),
     (shipped().replace('/**/pacsbo_optimizer', '/**/pacsbo_optimiser'),
      'did you mean pacsbo_optimizer?'),
