@@ -12,7 +12,7 @@ import subprocess
 
 from faults.campaign import Row
 
-HEAD = '''# What happens when something breaks
+HEAD = """# What happens when something breaks
 
 Made by `make faults`: real processes over DDS, a real tuning run on a pendulum in a process of its
 own. *To zero*: time from the fault to zero volts as the plant's log has it (for faults of the
@@ -21,7 +21,7 @@ be*: zero volts within the limit, no voltage between a latched stop and its rele
 that is not in the journal, and nothing in the journal that did not move the motor. *Recovered*:
 the run went on.
 
-'''
+"""
 
 
 def milliseconds(seconds: float | None) -> str:

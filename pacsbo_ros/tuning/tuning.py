@@ -133,7 +133,7 @@ class Tuning:
                                    f'{wanted}; restore the file or start a new run')
         self._take(told)
 
-    def next(self) -> Trial | None:
+    def next(self) -> Trial | None:  # noqa: A003
         """Return the trial to run now (the same one until it is told); None when all is done."""
         if self._pending is None:
             self._pending = self._search() or self._verification()

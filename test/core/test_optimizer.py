@@ -129,12 +129,12 @@ def test_same_seed_same_proposals(known, n):
     assert len(runs[0]) == 6
 
 
-CONTINUE = '''
+CONTINUE = """
 import json, sys
 from pacsbo_ros.core import SafeOptimizer
 optimizer = SafeOptimizer.from_record(json.load(sys.stdin))
 print(optimizer.ask())
-'''
+"""
 
 
 @pytest.mark.parametrize(('n', 'rule'), [

@@ -176,7 +176,7 @@ def test_a_section_for_a_namespace_applies_there(tmp_path):
     bringup.check(bringup.resolve({'params_file': str(file)}), ROOT)
 
 
-CART = '''
+CART = """
 from pacsbo_ros.robots.python import Robot, Signal, Tunable
 
 class Cart(Robot):
@@ -194,12 +194,12 @@ class Cart(Robot):
             x += 0.01 * v
             cost += abs(x) / 200
         return 1.0 - 10 * cost, [1.0 - self.peaks['x'] / 0.5]
-'''
+"""
 
 
 @pytest.fixture
 def cart(tmp_path, monkeypatch):
-    """A folder with a robot in Python, which is where we are."""
+    """Make a folder with a robot in Python, which is where we are."""
     (tmp_path / 'my_cart.py').write_text(CART)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, 'my_cart', raising=False)

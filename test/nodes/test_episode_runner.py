@@ -94,7 +94,7 @@ def test_a_wrong_task_is_one_line_and_nothing_is_started(tmp_path, text, words):
 
 @pytest.fixture(scope='module')
 def looker():
-    """A node that nobody spins, for checks that spin it themselves."""
+    """Return a node that nobody spins, for checks that spin it themselves."""
     context = rclpy.Context()
     context.init()
     yield rclpy.create_node('looker', context=context)

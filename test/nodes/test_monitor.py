@@ -12,7 +12,7 @@ SAFE = [-2.571, 23.01]
 
 @pytest.fixture
 def live(graph):
-    """A graph in real time, armed, with an episode on the plant."""
+    """Return a graph in real time, armed, with an episode on the plant."""
     graph.start_monitor()
     graph.start_controller(speed=1.0)
     graph.wait_until_ready()
