@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='messages need ROS 2: run them by make test')
 from faults.graph import own_domain
 from pacsbo_ros.action import RunEpisode

@@ -1,6 +1,7 @@
 """Real node processes over real DDS, in a ROS domain of their own."""
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import graph as graphs
 

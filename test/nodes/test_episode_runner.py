@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import parameters as breaking
 from faults.graph import Process, wait_for

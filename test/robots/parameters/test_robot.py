@@ -73,6 +73,7 @@ class FakeTarget:
 
 
 class Rig:
+
     def __init__(self, folder):
         path = folder / 'task.yaml'
         path.write_text(yaml.safe_dump({'/**': {'ros__parameters': TASK}}))
