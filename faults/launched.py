@@ -10,9 +10,9 @@ import signal
 import sys
 import time
 
-from faults.campaign import Row
 from faults.graph import Process, wait_for
 from faults.parameters import Bench, ORIGINALS
+from faults.rows import Row
 
 BREAKS: dict[str, tuple[str, int]] = {  # name -> which process gets which signal
     'parameters: launcher killed': ('', signal.SIGKILL),
