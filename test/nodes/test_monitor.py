@@ -2,6 +2,7 @@
 from itertools import count
 import threading
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from faults.graph import wait_for
 from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, Heartbeat, SafetyStatus
 from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED, system_stamp
@@ -22,8 +23,13 @@ def live(graph):
 
 
 def test_stop_ends_the_episode_and_holds_until_reset_and_arm(live):
-    client = live.client
+    client, health = live.client, {}
+    client.node.create_subscription(
+        DiagnosticArray, '/diagnostics',
+        lambda m: health.update({s.name.partition(': ')[2]: s.level for s in m.status}), 10)
+    wait_for(lambda: health.get('safety') == DiagnosticStatus.OK, 'diagnostics that are green')
     assert client.call('stop').success
+    wait_for(lambda: health['safety'] == DiagnosticStatus.ERROR, 'diagnostics that are red')
     result = client.result(live.handle)
     assert result.outcome == EpisodeResult.ABORTED_BY_MONITOR
     assert not result.is_datum
