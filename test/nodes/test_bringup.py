@@ -43,6 +43,23 @@ def test_what_shows_the_run_may_die_and_keeps_the_graph_alive():
     assert table(dashboard='true', stay='false')['pacsbo_optimizer'].parameters['stay'] is False
 
 
+def test_the_page_gets_the_port_that_is_asked_for():
+    assert table(dashboard='true')['dashboard'].parameters == {}
+    asked = table(dashboard='true', dashboard_port='9000')['dashboard']
+    assert asked.parameters == {'port': 9000}
+
+
+def test_the_frames_come_with_or_without_rviz_and_tell_robots_apart():
+    name = 'robot_state_publisher'
+    assert name not in table()
+    assert table(rviz='true')[name].parameters['frame_prefix'] == ''
+    assert name not in table(rviz='true', tf='false')
+    left = table(tf='true', namespace='/lab/left')
+    assert 'rviz2' not in left
+    assert left[name].parameters['frame_prefix'] == 'lab/left/'
+    assert '<robot' in left[name].parameters['robot_description']
+
+
 def test_the_recorder_keeps_all_topics_in_the_folder_of_the_run(tmp_path):
     recorded = table(record='true', run_dir=str(tmp_path))
     recorder = recorded['rosbag2']
@@ -92,6 +109,7 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
     ({'namespace': 'a//b'}, 'letters'), ({'namespace': 'a b'}, 'letters'),
     ({'namespace': 'a;b'}, 'letters'),
     ({'plant': 'topics', 'speed': '7'}, 'real time'),
+    ({'dashboard_port': '99999'}, 'a port from 1 to 65535'), ({'tf': 'yes'}, 'auto, true, false'),
     ({'params_file': '/nowhere.yaml'}, 'no such file'), ({'rviz': 'yes'}, 'true, false'),
 ])
 def test_arguments_that_make_no_sense_are_named(given, words):
