@@ -92,7 +92,7 @@ class ParameterCalls:
         """Ask for the names of all parameters; a future."""
         return self._list[target].call_async(ListParameters.Request())
 
-    def set(self, values: Values) -> Exchange:
+    def set(self, values: Values) -> Exchange:  # noqa: A003
         """Set values, atomically node by node, and read them back."""
         asked = {}
         for target, inner in values.items():
