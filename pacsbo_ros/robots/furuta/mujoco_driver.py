@@ -30,7 +30,7 @@ MISSING = ("plant 'mujoco' needs MuJoCo, which is not installed: pip install 'mu
            "this environment, or choose the plant 'simulated'")
 IMPEDANCE = 0.01  # d: how much of a resting force friction takes up by itself
 
-MJCF = '''
+MJCF = """
 <mujoco model="furuta">
   <compiler angle="radian"/>
   <option timestep="{dt!r}" integrator="RK4" gravity="0 0 {gravity!r}"/>
@@ -49,7 +49,7 @@ MJCF = '''
     <general joint="theta" gainprm="{drive!r}" biastype="affine" biasprm="0 0 {brake!r}"/>
   </actuator>
 </mujoco>
-'''
+"""
 
 
 def mjcf(p: Parameters, dt: float, *, rod: bool = False) -> str:
