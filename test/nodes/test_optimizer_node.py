@@ -195,6 +195,40 @@ def test_an_operators_cancel_is_no_datum_and_the_candidate_is_tried_again(graph)
     assert counts[EpisodeResult.ABORTED_BY_MONITOR] == 1
 
 
+def test_unsafe_episodes_in_a_row_stop_the_run_until_a_person_resumes_it(ready):
+    ready.start_optimizer(iterations=4, start=[0.0, 10.0, -0.1, 10.5, -5.2, 24.0, -5.0, 24.6])
+    client = ready.client
+    paused = client.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
+    assert 'the last 2 episodes were unsafe: look at the robot; call resume' in paused.reason
+    assert len(episodes(ready.folder / 'run')) == 2
+    assert client.call('resume').success
+    client.wait('optimizer_state', lambda m: m.iteration > 2)
+
+
+def test_a_candidate_that_never_gives_a_datum_ends_in_a_question(graph):
+    graph.start_monitor()
+    graph.start_controller(start='swing_up', voltage_limit=0.3)  # too weak to get upright
+    graph.wait_until_ready()
+    optimizer = graph.start_optimizer(retries=2)
+    client = graph.client
+    paused = client.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
+    assert 'episode 1 gave no datum 2 times' in paused.reason
+    assert 'not upright within' in paused.reason
+    assert len(client.messages['episode_result']) == 2
+    assert not episodes(graph.folder / 'run')
+    assert client.call('resume').success
+    wait_for(lambda: 'gave no datum 4 times' in optimizer.output, 'the next question')
+
+
+def test_a_report_that_cannot_be_written_leaves_a_finished_run_finished(ready):
+    (ready.folder / 'run' / 'report.html').mkdir(parents=True)
+    optimizer = ready.start_optimizer(iterations=3, report=True)
+    assert optimizer.wait() == 0, optimizer.output
+    assert 'not kept for the report: IsADirectoryError' in optimizer.output
+    assert ready.client.last('optimizer_state').state == OptimizerState.FINISHED
+    assert (ready.folder / 'run' / 'best_gains.yaml').exists()
+
+
 def test_it_waits_for_a_graph_that_starts_later(graph):
     optimizer = graph.start_optimizer(iterations=3)
     wait_for(lambda: 'waiting for a robot' in optimizer.output, 'the optimiser up')
