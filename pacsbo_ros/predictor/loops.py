@@ -6,6 +6,8 @@ Runs of the optimiser on random functions, some of which its model is wrong abou
   history    what the optimiser shows to a predictor, see `core.history`          (T, S, 5)
   error      (μ - h)/(μ - low): how much of the plain band the truth takes up,    (T, S, K)
              at the proposal (first) and at candidates on the edge of the safe set
+  slack      (μ - threshold)/(μ - low) at the proposal: it is unsafe if its error (T, S)
+             is larger, and a band that is wider by that factor would not propose it
   steps      proposals of a run                                                   (T,)
   unsafe     evaluations below the threshold                                      (T,)
   left       (best - best found)/(best - best start)                              (T,)
@@ -28,6 +30,7 @@ from pacsbo_ros.core.history import COLUMNS, Multiplier
 from pacsbo_ros.core.kernels import Array
 from scipy.stats import qmc
 
+STRETCH = (0.5, 2.0)  # of the told length scale, in units of the usual one
 LENGTH_SCALE = {1: 0.1, 2: 0.3, 3: 0.4, 4: 0.5}
 CANDIDATES = {1: 200, 2: 900, 3: 1500, 4: 1500}
 LOG_POINTS = 11  # 2^11 points on which threshold, starts and optimum are defined
@@ -78,6 +81,7 @@ class Loops:
 
     history: Array
     error: Array
+    slack: Array
     steps: np.ndarray
     unsafe: np.ndarray
     left: Array
@@ -94,6 +98,10 @@ class Loops:
     def take(self, which: slice | np.ndarray) -> Loops:
         """Give some of the runs."""
         return Loops(*(getattr(self, f.name)[which] for f in fields(self)))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Give the arrays by name, for a file."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 @lru_cache
@@ -120,7 +128,8 @@ def run(plan: Plan, index: int, predictor: Multiplier | None = None, explore: bo
     shares = np.array([k.share for k in KINDS.values()])
     name = str(rng.choice(list(KINDS), p=shares / shares.sum()))
     kind = KINDS[plan.kind or name]
-    stretch, count = math.exp(rng.uniform(-0.7, 0.7)), int(rng.choice([1, 3, 6], p=[.2, .6, .2]))
+    stretch = math.exp(rng.uniform(*np.log(STRETCH)))
+    count = int(rng.choice([1, 3, 6], p=[0.2, 0.6, 0.2]))
     size, known = math.exp(0.4 * rng.standard_normal()), rng.random() < 0.3
     word = math.exp(rng.uniform(*np.log(MULTIPLIERS)))
     if not plan.varied:
@@ -160,6 +169,7 @@ def _led(optimizer: SafeOptimizer, witness: Witness, h: Callable[[Array], Array]
     s = optimizer.settings
     S, threshold = s.budget, s.thresholds[0]
     history, error = np.zeros((S, len(COLUMNS))), np.full((S, 1 + EDGE_POINTS), np.nan)
+    slack = np.zeros(S)
     gap, steps, unsafe = max(top - best, 1e-12), 0, 0
     for step in range(S - s.starts):
         proposal = optimizer.ask()
@@ -173,8 +183,9 @@ def _led(optimizer: SafeOptimizer, witness: Witness, h: Callable[[Array], Array]
         edge = np.flatnonzero(np.abs(band.low[0, 1:] - threshold) < EDGE * reach[1:])
         at = np.r_[0, 1 + edge[:: max(1, len(edge) // EDGE_POINTS)][:EDGE_POINTS]]
         error[step, :len(at)] = (band.mu[0, at] - h(look[at])) / reach[at]
+        slack[step] = (band.mu[0, 0] - threshold) / reach[0]
         history[step] = witness.row
         steps, unsafe, best = step + 1, unsafe + (value < threshold), max(best, value)
         optimizer.tell(x, [measure(x)])
-    return Loops(history[None], error[None], np.array([steps]), np.array([unsafe]),
+    return Loops(history[None], error[None], slack[None], np.array([steps]), np.array([unsafe]),
                  np.array([max(top - best, 0.0) / gap]))
