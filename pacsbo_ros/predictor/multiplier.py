@@ -8,12 +8,14 @@ The predictor η of the rule `student`: by how much its band has to be wider, in
   g          its word: a quantile of the share (μ - h)/(μ - low) of the plain     scalar
              band that the truth takes up at the edge of the safe set
   c          constant that makes it right for whole runs, by number of            (D,)
-             parameters
 
+Parameters
+----------
     m = max(1, c·g(x)),  at most MOST
 
 The floor is 1: where the model fares as it says, the band is that of the posterior and its
 guarantee stands; a predictor, however it was trained or damaged, can only make it wider.
+
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ import numpy as np
 from pacsbo_ros.core.history import COLUMNS
 from pacsbo_ros.core.kernels import Array, SHAPES
 from pacsbo_ros.core.settings import Settings
-from pacsbo_ros.predictor.checkpoint import DEFAULT, decode_network, encode_network, SHIPPED
+from pacsbo_ros.predictor.checkpoint import decode_network, DEFAULT, encode_network, SHIPPED
 from pacsbo_ros.predictor.model import Network
 from pacsbo_ros.predictor.sealed import (
     CheckpointError,

@@ -10,9 +10,10 @@ It needs torch: pip install .[train]. Stages, each on functions of its own:
    band that is a random factor too narrow or too wide. One network for all numbers of parameters
    learns, by the pinball loss, the TAU quantile of the share of the band that the truth takes up
    at the edge of the safe set, from the history of the run.
-2. The optimiser runs with the network. The score of a run is the smallest constant with which
-   none of its proposals would have been unsafe; c is the conformal quantile of the scores, by
-   number of parameters, so that a run of that mixture is safe with probability 1 - RISK.
+2. The optimiser runs without a predictor on functions that its model is wrong about. The score of
+   a run is the smallest constant with which nothing unsafe would have been proposed in it; c is
+   the conformal quantile of the scores, by number of parameters, so that the promise of a run,
+   delta, is kept there too. Where it is kept without, c is small and the predictor says 1.
 3. The optimiser runs on fresh functions of each kind, with the predictor and without.
 
 Runs are kept in the work folder: an interrupted training goes on where it stopped.
@@ -40,7 +41,7 @@ from pacsbo_ros.executors import (
     whole,
 )
 from pacsbo_ros.predictor.calibration import conformal_quantile
-from pacsbo_ros.predictor.loops import KINDS, LENGTH_SCALE, Loops, Plan, run, STRETCH
+from pacsbo_ros.predictor.loops import LENGTH_SCALE, Loops, Plan, run, STRETCH
 from pacsbo_ros.predictor.model import Network
 from pacsbo_ros.predictor.multiplier import (
     features,
@@ -55,7 +56,7 @@ from pacsbo_ros.predictor.workers import collect
 
 TRAINING, CALIBRATION, TEST = (0, 1000, 2000)  # added to the seed: functions of each stage
 TAU = 0.95  # level of the pinball loss
-RISK = 0.1  # share of the calibration's runs that may be unsafe
+RISK = 0.1  # share of the calibration's runs that may be unsafe, the delta of the settings
 HIDDEN = (16, 16)
 VALIDATION = 0.15  # share of the training runs
 CHUNK = 5  # runs of one task
@@ -71,17 +72,17 @@ class Choices:
     """Hold the size and the seed of a training."""
 
     seed: int = 1
-    functions: int = 100  # for each number of parameters
-    calibration: int = 40
-    test: int = 60  # of each kind
-    epochs: int = 40
+    functions: int = 120  # for each number of parameters
+    calibration: int = 20  # of each kind
+    test: int = 30  # of each kind
+    epochs: int = 25
 
 
 NUMBERS = {
     'seed': (0, None, 'the same seed gives the same checkpoint'),
     'functions': (4, None, 'functions of the training for each number of parameters'),
-    'calibration': (4, None, 'functions of the calibration for each number of parameters'),
-    'test': (1, None, 'functions of each kind of the test for each number of parameters'),
+    'calibration': (4, None, 'functions of each kind of the calibration'),
+    'test': (1, None, 'functions of each kind of the test'),
     'epochs': (1, None, 'passes over the training data'),
 }
 
@@ -166,7 +167,8 @@ class Trainer:
         c = self.choices
         parts: list[list[tuple[Array, Array]]] = [[], []]
         for n in self.dimensions:
-            made = self.runs(Plan(n, c.seed + TRAINING, samples=SAMPLES), c.functions, 'training', explore=True)
+            plan = Plan(n, c.seed + TRAINING, samples=SAMPLES)
+            made = self.runs(plan, c.functions, 'training', explore=True)
             cut = int((1 - VALIDATION) * len(made))
             parts[0].append(rows(made.take(slice(cut)), n))
             parts[1].append(rows(made.take(slice(cut, None)), n))
