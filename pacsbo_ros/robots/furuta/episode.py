@@ -423,6 +423,11 @@ class Episode:
     def _end(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> float:
         """Go over to zero volts for good."""
         self.phase = Phase.OVER
+        if (limit_violated or outcome is Outcome.CAUGHT) and self._sensors is not None:
+            doubt = self._sensors.doubt_of_fall()
+            if doubt:
+                outcome, limit_violated = Outcome.INVALID_STATE, False
+                reason = f'the sensors cannot be right: {doubt}'
         self._outcome, self._reason, self._limit_violated = outcome, reason, limit_violated
         self._volts = 0.0
         return 0.0
