@@ -119,8 +119,12 @@ class MultiplierCheckpoint:
 
 def load_multiplier(path: str | os.PathLike[str], settings: Settings) -> MultiplierPredictor:
     """Load the predictor at the path, or 'default' for the shipped one."""
-    checkpoint = load_multiplier_checkpoint(
-        SHIPPED / FILE if str(path) == DEFAULT else path)
+    if str(path) == DEFAULT:
+        path = SHIPPED / FILE
+        if not path.is_file():
+            raise CheckpointError('no predictor of multipliers is shipped, docs/predictor.md says '
+                                  'why; train one with train_multiplier and give its path')
+    checkpoint = load_multiplier_checkpoint(path)
     checkpoint.check_fits(settings)
     return checkpoint.predictor
 
