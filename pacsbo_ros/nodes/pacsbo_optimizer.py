@@ -25,6 +25,7 @@ from pacsbo_ros.msg import (
     Robot,
 )
 from pacsbo_ros.nodes import progress, terminal
+from pacsbo_ros.nodes.diagnostics import ERROR, Health, OK, report_health, WARN
 from pacsbo_ros.nodes.parameters import declare, StartError
 from pacsbo_ros.nodes.robot_messages import description
 from pacsbo_ros.nodes.spinning import (
@@ -116,6 +117,7 @@ class PacsboOptimizer(Node):
         for name, callback in (('pause', self._on_pause), ('resume', self._on_resume),
                                ('approve', self._on_approve), ('finish', self._on_finish)):
             self.create_service(Trigger, name, callback)
+        report_health(self, 'tuning run', self._health)
         self._worker = threading.Thread(target=self._work, name='tuning', daemon=True)
         self._worker.start()
 
@@ -359,6 +361,12 @@ class PacsboOptimizer(Node):
         self._changed_robot = '' if same else (
             f'the robot ({message.name} on {message.plant}) is not what it was when the run '
             'began; start it as it was, or begin a new run')
+
+    def _health(self) -> Health:
+        level = (ERROR if self._state == OptimizerState.FAILED else WARN if self._state in (
+            OptimizerState.WAITING, OptimizerState.PAUSED, OptimizerState.AWAITING_APPROVAL)
+            else OK)
+        return Health(level, self._reason)
 
     def _answer(self, response: Trigger.Response, words: str, ok: bool = True):
         response.success, response.message = ok, words

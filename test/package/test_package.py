@@ -25,7 +25,7 @@ def test_the_library_imports_where_ros_is_not_installed():
         '.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')
         for p in sorted((ROOT / 'pacsbo_ros').rglob('*.py')) if 'nodes' not in p.parts]
     assert len(modules) > 30
-    program = f'''
+    program = f"""
 import importlib, importlib.util, sys
 class Block:
     def find_spec(self, name, path=None, target=None):
@@ -38,7 +38,7 @@ for name in {modules!r}:
     if needed and importlib.util.find_spec(needed) is None:
         continue  # what one module alone needs is optional
     importlib.import_module(name)
-'''
+"""
     done = run(sys.executable, '-c', program, cwd=ROOT)
     assert done.returncode == 0, done.stderr
 
