@@ -21,8 +21,7 @@ import numpy as np
 from pacsbo_ros.core import Settings
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.executors import carry_out, UsageError, whole
-from pacsbo_ros.predictor import CheckpointError, MultiplierPredictor
-from pacsbo_ros.predictor import loops
+from pacsbo_ros.predictor import CheckpointError, loops, MultiplierPredictor
 from pacsbo_ros.predictor.multiplier import load_multiplier_checkpoint
 from studies import records
 from studies.records import Record
