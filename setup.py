@@ -30,6 +30,7 @@ setup(
         'train': ['torch==2.13.0', 'scikit-learn', 'distributed'],
         'dashboard': ['nicegui>=3,<4'],
         'optuna': ['optuna'],
+        'mujoco': ['mujoco>=3.2'],
         'bench': ['torch==2.13.0', 'botorch', 'scikit-learn'],
         'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3,<4', 'selenium'],
     },

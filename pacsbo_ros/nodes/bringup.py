@@ -21,6 +21,8 @@ from typing import Any
 
 from pacsbo_ros.nodes import subjects
 from pacsbo_ros.nodes.subjects import Subject
+from pacsbo_ros.robots.furuta import mujoco_driver
+from pacsbo_ros.robots.furuta.robot import PLANTS, SIMULATED
 from pacsbo_ros.tuning.run_folder import JOURNAL, RunFolder
 
 PACKAGE = 'pacsbo_ros'
@@ -69,7 +71,8 @@ COMMON = (
              ('debug', 'info', 'warn', 'error', 'fatal')),
 )
 ARGUMENTS = (
-    Argument('plant', 'simulated', 'What is driven.', ('simulated', 'topics', 'qube')),
+    Argument('plant', 'simulated', "What is driven: a simulation by the package's equations or by "
+             'MuJoCo, a robot with topics, a Qube-Servo.', PLANTS),
     Argument('speed', '2', 'Simulated time per real time; 1 is real time, max is as fast as '
              'possible. Hardware needs 1.'),
     *COMMON,
@@ -142,9 +145,11 @@ def resolve(given: Mapping[str, str], arguments: Sequence[Argument] = ()) -> dic
 def _check_plant(values: Mapping[str, str], usual: str) -> None:
     if values['speed'] != 'max':
         _number(values, 'speed', float, 'a number above 0, or max', lambda v: 0 < v < math.inf)
-    if values['plant'] != 'simulated' and values['speed'] not in ('1', usual):
+    if values['plant'] not in SIMULATED and values['speed'] not in ('1', usual):
         raise ArgumentError(f'speed is {values["speed"]!r}, but plant {values["plant"]} runs in '
                             'real time; leave speed out')
+    if values['plant'] == 'mujoco' and find_spec('mujoco') is None:
+        raise ArgumentError(mujoco_driver.MISSING)
 
 
 def _check_subject(values: Mapping[str, str]) -> None:

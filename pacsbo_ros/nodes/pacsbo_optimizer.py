@@ -51,6 +51,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
+QUIET = 10.0  # s between lines about one wait
 RETRY = 0.2  # s between looks at a controller that is not ready
 LOST = 2.0  # s without a sign that the controller works at a goal
 LAST_WORDS = Duration(seconds=5)  # at most, until everybody has heard how the run ended
@@ -94,6 +95,7 @@ class PacsboOptimizer(Node):
         for told in self.tuning.told:
             self._outcomes[told.measured.outcome] += 1
         self._state, self._reason = OptimizerState.STARTING, 'starting'
+        self._logged = -math.inf  # when a wait was last logged
         self._started = steady_now()
         self._fresh = 0  # episodes of this process, for the time left
         self._unsafe = 0  # episodes in a row
@@ -395,8 +397,11 @@ class PacsboOptimizer(Node):
         return self._answer(response, 'finishing: the best values will be verified')
 
     def _say(self, state: int, reason: str, trial: Trial | None = None) -> None:
-        """Publish the state; log a wait once."""
-        if state == OptimizerState.WAITING and reason != self._reason:
+        """Publish the state; log a wait when it begins, then seldom."""
+        # The reason of one wait may hold numbers that change all the time.
+        new = self._state != OptimizerState.WAITING or steady_now() - self._logged > QUIET
+        if state == OptimizerState.WAITING and reason != self._reason and new:
+            self._logged = steady_now()
             if self._controller is None:
                 self.get_logger().info(reason)  # the graph still comes up
             else:

@@ -102,7 +102,8 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
 @pytest.mark.parametrize(('given', 'words'), [
     ({'colour': 'red'}, 'unknown argument'), ({'iteration': '3'}, 'did you mean iterations?'),
     ({'task': 'x', 'robot': 'y'}, 'either task'), ({'task': '/nowhere.yaml'}, 'no such file'),
-    ({'run_dir': 'a', 'resume': 'b'}, 'resume'), ({'plant': 'bicycle'}, 'simulated, topics, qube'),
+    ({'run_dir': 'a', 'resume': 'b'}, 'resume'),
+    ({'plant': 'bicycle'}, 'simulated, mujoco, topics, qube'),
     ({'speed': 'fast'}, "speed is 'fast'"), ({'iterations': '3.5'}, 'iterations'),
     ({'speed': '-1'}, 'above 0'), ({'iterations': '0'}, '1 or more'), ({'seed': '-3'}, 'seed'),
     ({'resume': '/nowhere'}, 'no run folder'), ({'namespace': '9bad'}, "namespace is '9bad'"),

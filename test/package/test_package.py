@@ -154,3 +154,11 @@ def test_what_every_robot_shares_knows_no_pendulum():
     assert not found, '\n'.join(found)
     core = [p for p in (ROOT / 'pacsbo_ros' / 'core').rglob('*.py') if 'robots' in p.read_text()]
     assert not core
+
+
+def test_most_of_the_package_serves_the_default_launch():
+    done = run(sys.executable, 'tools/closure.py', cwd=ROOT)
+    shares = [int(share) for share in re.findall(r'(\d+)%', done.stdout)]
+    assert len(shares) == 3, done.stderr
+    assert shares[1] >= 75
+    assert shares == sorted(shares)
