@@ -28,7 +28,7 @@ class Browser:
     def __init__(self, driver):
         self.driver = driver
 
-    def open(self, url, width=1440, height=900):
+    def open(self, url, width=1440, height=900):  # noqa: A003
         """Open a page in a window of a desktop's or a phone's size."""
         self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
             'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 600})
@@ -77,7 +77,7 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def browser(chromium):
-    """An empty tab without a past, which is left empty."""
+    """Return an empty tab without a past, which is left empty."""
     made = Browser(chromium)
     made.errors()
     yield made

@@ -79,7 +79,7 @@ class MadeUp:
         """Return points of the unit cube in their own units."""
         return np.array(self.lower) + points * np.subtract(self.upper, self.lower)
 
-    def slice(self, x: int, y: int, told: int, best: Array) -> SimpleNamespace:
+    def slice(self, x: int, y: int, told: int, best: Array) -> SimpleNamespace:  # noqa: A003
         """Return a GainSlice."""
         axis = np.linspace(0, 1, POINTS)
         one = x == y

@@ -82,7 +82,7 @@ class ParameterCalls:
         """Ask for values; a future."""
         return self._get[target].call_async(GetParameters.Request(names=names))
 
-    def set(self, values: Values) -> Exchange:
+    def set(self, values: Values) -> Exchange:  # noqa: A003
         """Set values, atomically node by node, and read them back."""
         asked = {}
         for target, inner in values.items():

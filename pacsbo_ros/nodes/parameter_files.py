@@ -23,6 +23,7 @@ TABLES = {
     'safety_monitor': 'pacsbo_ros.nodes.safety_monitor',
     'pacsbo_optimizer': 'pacsbo_ros.nodes.tuning_parameters',
     'simulated_plant': 'pacsbo_ros.nodes.simulated_plant',
+    'record_chirp': 'pacsbo_ros.nodes.record_chirp',
     'progress_markers': 'pacsbo_ros.nodes.progress_markers',
     'dashboard': 'pacsbo_ros.nodes.dashboard',
 }

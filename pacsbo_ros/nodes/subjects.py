@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pacsbo_ros.robots.contract import Description, Signal
+from pacsbo_ros.robots.furuta.robot import SIMULATED
 
 MARGIN = 1.5  # the monitor stops a robot for good this far beyond the limit of an episode
 
@@ -44,7 +45,7 @@ def subject(values: Mapping[str, str]) -> Subject:
 
 
 def _furuta(values: Mapping[str, str]) -> Subject:
-    simulated = values['plant'] == 'simulated'
+    simulated = values['plant'] in SIMULATED
     speed = 1.0 if not simulated else 0.0 if values['speed'] == 'max' else float(values['speed'])
     return Subject('furuta_controller', 'furuta_controller',
                    {'plant': values['plant'], 'speed': speed}, simulated=simulated,

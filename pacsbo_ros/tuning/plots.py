@@ -115,7 +115,7 @@ def norms(run: RunData) -> Figure:
         axes[f].set_ylim(0, None)
     for d, domain in enumerate(domains):
         share.plot(episodes, [100 * p.safe_share[d] for p in items],
-                      color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
+                   color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
     share.set(title='Known to be safe [%]', xlabel='episode')
     share.set_ylim(0, None)
     axes[0].legend(loc='best')
@@ -143,7 +143,7 @@ def traces(run: RunData) -> Figure:
                  zip(first.columns[1:], first.units[1:], strict=True))
     rows = known[:MOST_TRACES]
     figure, grid = make_grid(0.8 + 1.4 * len(rows), len(rows), len(run.traces), gap=0.2, top=0.5,
-                         sharex=True, sharey='row')
+                             sharex=True, sharey='row')
     for column, (why, (told, trace)) in enumerate(run.traces.items()):
         time = trace.column('time')
         paint = palette.SAFE if told.measured.safe else palette.UNSAFE

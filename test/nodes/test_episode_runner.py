@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import parameters as breaking
 from faults.graph import Process, wait_for
@@ -94,7 +95,7 @@ def test_a_wrong_task_is_one_line_and_nothing_is_started(tmp_path, text, words):
 
 @pytest.fixture(scope='module')
 def looker():
-    """A node that nobody spins, for checks that spin it themselves."""
+    """Return a node that nobody spins, for checks that spin it themselves."""
     context = rclpy.Context()
     context.init()
     yield rclpy.create_node('looker', context=context)

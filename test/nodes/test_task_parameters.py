@@ -1,6 +1,7 @@
 """What a task file may say to the optimiser is what the optimiser knows."""
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='the table of parameters needs ROS 2')
 from pacsbo_ros.nodes import run
 from pacsbo_ros.nodes.tuning_parameters import PARAMETERS

@@ -22,7 +22,7 @@ import numpy as np
 from numpy import add, divide, multiply, subtract
 from numpy.typing import ArrayLike, NDArray
 from pacsbo_ros.robots.contract import Outcome
-from pacsbo_ros.robots.furuta.dynamics import ONE_24TH, ONE_120TH, SIXTH
+from pacsbo_ros.robots.furuta.dynamics import ONE_24TH, ONE_120TH, SIXTH  # noqa: I101
 from pacsbo_ros.robots.furuta.episode import check_delay, EpisodeSettings, Limits, Start
 from pacsbo_ros.robots.furuta.judging import saturated, see
 from pacsbo_ros.robots.furuta.parameters import Coefficients

@@ -125,6 +125,7 @@ class EpisodeSettings:
         """Return the sample on which the push is due; -1 without a push."""
         return -1 if self.push is None else round(self.push.time / SAMPLE_PERIOD)
 
+
 @dataclass(frozen=True)
 class EpisodeResult:
     """Report what an episode showed."""

@@ -68,7 +68,7 @@ class Section:
             raise TaskError(f'{key} of {self.where} is {value!r}; give {wanted}')
         return value
 
-    def type(self, key: str, kinds: Iterable[str]) -> str:
+    def type(self, key: str, kinds: Iterable[str]) -> str:  # noqa: A003
         """Return the type of a message, service or action."""
         example = ' or '.join(_EXAMPLES[k] for k in kinds)
         value = self.text(key, MISSING, f'a type like {example}')

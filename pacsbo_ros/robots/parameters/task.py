@@ -52,7 +52,7 @@ class Call:
     """Something to be called or published: a service, an action or a message."""
 
     name: str
-    type: str
+    type: str  # noqa: A003
     fields: dict[str, Any] = field(default_factory=dict)
 
     @property
