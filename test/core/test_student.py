@@ -63,7 +63,7 @@ def test_signal_and_noise_together_leave_the_band_as_seldom_as_each(N):
         for n in scale.square * 10.0 ** np.arange(-4, 6.1, 0.25):
             reach = np.sqrt(q * q * scale.square + z * z * n)
             worst = max(worst, float(scale.p @ ndtr(-reach / np.sqrt(s2 + n))) / rho)
-    assert worst <= (1.14 if N == 1 else 1.0 + 1e-4)
+    assert worst <= (1.14 if N == 1 else 1.01)
 
 
 def test_the_mean_is_what_regression_over_drawn_functions_finds(draws):
