@@ -1,11 +1,21 @@
 """The optimiser leads whole runs and survives what happens to them."""
 import json
+from pathlib import Path
 import signal
 
 from faults.graph import wait_for
 from pacsbo_ros.msg import EpisodeResult, OptimizerState
+from pacsbo_ros.nodes import furuta_controller, parameter_files
+from pacsbo_ros.nodes.plants import make_driver
+from pacsbo_ros.nodes.tuning_parameters import make_problem
+from pacsbo_ros.robots.furuta.robot import Furuta
+from pacsbo_ros.tuning.journal import Journal
+from pacsbo_ros.tuning.trial import Measured
+from pacsbo_ros.tuning.tuning import Tuning
 import pytest
 import yaml
+
+ROOT = Path(__file__).parents[2]
 
 
 def episodes(folder):
@@ -47,6 +57,40 @@ def test_a_run_improves_finishes_and_leaves_a_complete_folder(ready):
     assert sum(final.outcome_count) == 16
     assert len(final.norm_bound) == len(final.functions) * len(final.domains)
     assert ready.client.last('gain_map').iteration == 16
+
+
+def without_a_graph(folder, **changes):
+    """Lead the run of the shipped parameters in this process: no node, no message."""
+    given = parameter_files.read(ROOT / 'config/furuta.yaml', parameter_files.TABLES)
+    p = parameter_files.values('pacsbo_optimizer', {**given['pacsbo_optimizer'], **changes})
+    c = parameter_files.values('furuta_controller', {
+        **given['furuta_controller'], 'plant': 'simulated'})
+    settings = furuta_controller.experiment(c)
+    robot = Furuta(make_driver(None, c.plant, c.preset, settings[2]), *settings, c.plant, c.backup)
+    problem = make_problem(p, robot.description)
+    tuning = Tuning(problem, p.iterations, Journal(folder / 'episodes.jsonl',
+                                                   problem.identity('')))
+    while (trial := tuning.next()) is not None:
+        robot.begin(problem.complete(trial.values), trial.seed)
+        while not robot.tick().over:
+            pass
+        r = robot.result()
+        tuning.tell(Measured(r.reward, r.scaled_reward, r.margins, r.noise, r.peaks, r.outcome,
+                             r.reason))
+    return episodes(folder)
+
+
+def test_a_seed_gives_the_episodes_and_rewards_that_it_gives_without_a_graph(ready, tmp_path):
+    changes = {'iterations': 12, 'candidates': 400, 'start_repeats': 0, 'seed': 7}
+    optimizer = ready.start_optimizer(**changes)
+    expected = without_a_graph(tmp_path, **changes)
+    assert optimizer.wait() == 0, optimizer.output
+    told = episodes(ready.folder / 'run')
+    assert len(told) == len(expected) > changes['iterations']
+    for ours, theirs in zip(told, expected, strict=True):
+        assert ours['trial']['values'] == theirs['trial']['values']
+        for name in ('reward', 'scaled_reward', 'margins', 'noise', 'peaks', 'outcome'):
+            assert ours['measured'][name] == theirs['measured'][name], name
 
 
 def test_killed_and_resumed_it_proposes_what_an_undisturbed_run_proposes(ready, graph):
