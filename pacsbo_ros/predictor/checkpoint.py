@@ -139,7 +139,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         raise CheckpointError(
             f'{name}: version is {version}, from the future; this program reads up to '
             f'{VERSION}: update pacsbo_ros')
-    content = data.get('content')
+    content: Any = data.get('content')
     try:
         _demand(isinstance(content, dict) and data.get('sha256') == _digest(content),
                 'the content does not have the stated hash')
