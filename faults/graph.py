@@ -172,11 +172,14 @@ class Process:
     """A node in a process of its own, with its output in a file."""
 
     def __init__(self, name: str, folder: Path, namespace: str, parameters: dict[str, Any],
-                 remap: dict[str, str] | None = None, program: Sequence[str] = ()) -> None:
+                 remap: dict[str, str] | None = None, program: Sequence[str] = (),
+                 node: bool = True) -> None:
         """Start the installed executable of that name, or another program."""
         installed = Path(get_package_prefix('pacsbo_ros')) / 'lib' / 'pacsbo_ros' / name
         config = Path(get_package_share_directory('pacsbo_ros')) / 'config' / 'furuta.yaml'
-        words = [*(program or [str(installed)]), '--ros-args', '--params-file', str(config)]
+        words = [*(program or [str(installed)])]
+        if node:  # a launcher knows its own arguments only
+            words += ['--ros-args', '--params-file', str(config)]
         for key, value in parameters.items():
             words += ['-p', f'{key}:={json.dumps(value)}']
         for old, new in (remap or {}).items():

@@ -40,7 +40,7 @@ class Launched(Bench):
         """Start a run."""
         return self._start('launcher', {}, [
             sys.executable, '-m', 'pacsbo_ros.nodes.run', f'task:={self.task}',
-            f'run_dir:={self.folder / f"run{number}"}'])
+            f'run_dir:={self.folder / f"run{number}"}'], node=False)
 
     def members(self) -> dict[str, int]:
         """Return the processes of the run by name."""

@@ -82,8 +82,9 @@ class Bench:
             'patience': 20.0, **parameters})
 
     def _start(self, name: str, parameters: dict[str, Any],
-               program: Sequence[str] = ()) -> Process:
-        self.processes[name] = Process(name, self.folder, '', parameters, program=program)
+               program: Sequence[str] = (), node: bool = True) -> Process:
+        self.processes[name] = Process(name, self.folder, '', parameters, program=program,
+                                       node=node)
         return self.processes[name]
 
     def ready(self) -> None:
