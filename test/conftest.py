@@ -12,6 +12,7 @@ settings.load_profile('busy')
 
 
 HERE = Path(__file__).parent
+PATIENCE = 120.0  # s
 GRAPHS = ('nodes', 'faults', 'examples')  # folders whose tests start real processes
 
 
@@ -70,6 +71,7 @@ def chromium(tmp_path_factory):
     options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
     driver = webdriver.Chrome(options=options,
                               service=webdriver.ChromeService(executable_path=helper))
+    driver.set_script_timeout(PATIENCE)  # a browser that draws in software answers when it can
     yield driver
     with contextlib.suppress(Exception):
         driver.quit()

@@ -164,7 +164,8 @@ class SafeOptimizer:
                         for d in names},
             domain_share={d: float(np.mean(masks[d])) for d in names},
             norms=run.rule.norms, delta=run.ledger.delta, spent=run.ledger.spent,
-            entries=run.ledger.entries, notices=self.notices)
+            entries=run.ledger.entries,
+            length_scale_weights=run.rule.length_scale_weights(), notices=self.notices)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -297,16 +297,30 @@ def check(values: Mapping[str, str], share: Path) -> None:
     try:
         table = {p.name: p for p in processes(values, share)}
         given = parameter_files.read(file, table, values['namespace']) if file else {}
+        subject = subjects.subject(values)
         for name, process in table.items():
             if name in parameter_files.TABLES:
+                _check_decided(file, name, subject, given.get(name, {}))
                 given[name] = {**given.get(name, {}), **process.parameters}
-        subjects.check(subjects.subject(values), given)
+                for key, value in process.parameters.items():
+                    parameter_files.check(name, name, key, value)
+        subjects.check(subject, given)
         folder = given['pacsbo_optimizer']['run_dir']
         if folder and RunFolder(folder).journal.exists():
             raise ArgumentError(f'run_dir is {folder}, which already has a run; give resume:= to '
                                 'go on with it, or another run_dir')
     except ValueError as error:
         raise ArgumentError(error) from error
+
+
+def _check_decided(file: Path | None, node: str, subject: Subject,
+                   given: Mapping[str, Any]) -> None:
+    """Refuse what a parameter file says in vain, because the task or the robot decides it."""
+    decided = subject.decides(node)
+    for key in given:
+        if key in decided:
+            raise ArgumentError(f'{file}: {node}: {key} is decided by {subject.source}; change it '
+                                'there')
 
 
 def _new_folder() -> str:

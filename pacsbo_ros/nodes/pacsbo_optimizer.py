@@ -76,12 +76,14 @@ class PacsboOptimizer(Node):
             if p.resume:
                 planned = planned_budget(given.journal) or p.iterations
                 problem = replace(problem, settings=problem.settings.replace(budget=planned))
-            predictor, predictor_hash = make_predictor(p, problem.settings)
+            predictor, predictor_hash, why_none = make_predictor(p, problem.settings)
             self.folder = given or RunFolder.new()
             journal = Journal(self.folder.journal, problem.identity(predictor_hash))
             self.tuning = Tuning(problem, p.iterations, journal, predictor)
         except (ValueError, JournalError, OSError) as error:
             raise StartError(error) from error
+        self.get_logger().info(f'predictor {predictor.path}' if predictor else
+                               f'no predictor: {why_none}')
         if journal.torn:
             self.get_logger().warning('the last line of the journal was torn; that episode will '
                                       'be repeated')

@@ -54,7 +54,7 @@ def read(path: Path, nodes: Iterable[str], namespace: str = '') -> dict[str, dic
                              f'/**/{name}')
         if name in TABLES:
             for key, value in parameters.items():
-                _check(f'{path}: {name}', name, key, value)
+                check(f'{path}: {name}', name, key, value)
         found.setdefault(name, {}).update(parameters)
     return found
 
@@ -115,7 +115,7 @@ def _check_common(path: Path, section: str, parameters: Mapping[str, Any]) -> No
                              '/**/<node>, for example /**/pacsbo_optimizer')
 
 
-def _check(where: str, node: str, name: str, value: Any) -> None:
+def check(where: str, node: str, name: str, value: Any) -> None:
     """Refuse a name that the node does not have, and a value that it would not take."""
     parameters, groups = tables(node)
     known = {p.name: p for p in parameters}

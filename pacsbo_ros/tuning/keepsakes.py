@@ -38,14 +38,16 @@ class Progress:
     ledger: tuple[str, ...] = ()  # who spent how much
     warnings: tuple[str, ...] = ()  # what a person should know
     length_scales: tuple[float, ...] = ()  # in question, shares of the box
-    length_scale_weights: tuple[float, ...] = ()  # how much the data speak for each
+    length_scale_weights: tuple[float, ...] = ()  # of the data for each, function by function
 
     @classmethod
     def from_record(cls, record: Any) -> Progress:
         """Read what asdict() gave and JSON kept; FileError if it is something else."""
         try:
-            item = cls(**{key: tuple(value) if isinstance(value, list) else value
-                          for key, value in record.items()})
+            fields: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in record.items()}
+            item = cls(**fields)
             sound = (type(item.iteration) is int
                      and all(isinstance(w, str) for w in (*item.domains, *item.functions))
                      and all(type(n) in (int, float) and math.isfinite(n)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, FAINT, GRID = '#1f2933', '#66727f', '#e4e9ee'
-STYLE = {
+STYLE: dict[Any, Any] = {
     'font.family': 'DejaVu Sans', 'font.size': 9.5, 'axes.edgecolor': '#b8c2cc',
     'axes.labelcolor': FAINT, 'axes.titlecolor': INK, 'axes.titlesize': 10.5,
     'axes.titleweight': 'bold', 'axes.titlelocation': 'left', 'axes.linewidth': 0.8,
@@ -123,15 +123,22 @@ def norms(run: RunData) -> Figure:
 
 
 def length_scales(item: Progress) -> Figure:
-    """Draw how much the data speak for each length scale."""
-    figure, ((axes,),) = make_grid(2.2, 1, 1, bottom=0.5)
+    """Draw how much the data speak for each length scale, function by function."""
+    count, scales = len(item.functions), len(item.length_scales)
+    columns = min(count, 4)
+    figure, grid = make_grid(2.4 * -(-count // columns), -(-count // columns), columns, gap=0.4,
+                             line=0.9, bottom=0.5)
     names = [number(s, 3) for s in item.length_scales]
-    bars = axes.bar(names, [100 * w for w in item.length_scale_weights], width=0.5,
-                    color=palette.HULL)
-    axes.bar_label(bars, fmt='%.0f %%', color=FAINT, fontsize=8.5)
-    axes.set(title='Weight of each length scale [%]', xlabel='length scale, share of the box')
-    axes.set_ylim(0, 110)
-    axes.grid(visible=False, axis='x')
+    for f, axes in enumerate(grid.ravel()):
+        if f >= count:
+            axes.set_visible(False)
+            continue
+        weights = item.length_scale_weights[f * scales:(f + 1) * scales]
+        bars = axes.bar(names, [100 * w for w in weights], width=0.6, color=palette.HULL)
+        axes.bar_label(bars, fmt='%.0f', color=FAINT, fontsize=8.5)
+        axes.set(title=f'{item.functions[f]} [%]', xlabel='length scale, share of the box')
+        axes.set_ylim(0, 112)
+        axes.grid(visible=False, axis='x')
     return figure
 
 

@@ -132,7 +132,8 @@ def _page(run: RunData, figures: dict[str, str]) -> str:
             ('norms', 'What the optimiser estimated',
              'The bound B on the norm of each function, per domain, and the share of all '
              'values that is known to be safe.'),
-            ('scales', 'How smooth the functions are', 'What the data say of the length scale.'),
+            ('scales', 'How smooth the functions are', 'How much the data speak for '
+             'each length scale.'),
             ('traces', 'How it moved', 'Chosen episodes as they were measured; dashed: the '
              'limits that came near.')):
         if name in figures:

@@ -124,7 +124,9 @@ def put(*path, value):
 
 @pytest.mark.parametrize(('change', 'words'), [
     (put('tuned', 'p', 'node', value='/joint_pd'), "did you mean '/joint_pid'"),
-    (put('tuned', 'p', 'parameter', value='q'), "has no parameter 'q'"),
+    (put('tuned', 'p', 'parameter', value='q'),
+     "parameter of /joint_pid: 'q' is not known; there are"),
+    (put('tuned', 'p', 'parameter', value='dd'), "did you mean 'd'"),
     (put('tuned', 'p', 'parameter', value='use_sim_time'), 'not a number'),
     (put('tuned', 'p', 'upper', value=400.0), 'accepts 0 to 100'),
     (put('signals', 'effort', 'topic', value='/joint_pid/sate'), "mean '/joint_pid/state'"),

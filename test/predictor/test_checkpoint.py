@@ -17,13 +17,12 @@ from pacsbo_ros.core import Kernel, SafeOptimizer, Settings
 from pacsbo_ros.predictor import CheckpointError, load_predictor
 from pacsbo_ros.predictor.checkpoint import (
     Checkpoint,
-    LARGEST_FILE,
     load_checkpoint,
     save_checkpoint,
     SHIPPED,
-    VERSION,
 )
 from pacsbo_ros.predictor.model import Calibration, feature_count, Network, NormPredictor
+from pacsbo_ros.predictor.sealed import LARGEST_FILE, VERSION
 import pytest
 
 WINDOW = 5

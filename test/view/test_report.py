@@ -83,7 +83,7 @@ def test_the_page_is_self_contained_and_complete(folder):
     for words in ('verified', 'Outcomes', 'tripped', '1 of 5', 'pacsbo_optimizer delta',
                   '−4.300', 'fixed sample_time', 'margin of overshoot', 'margin of settling',
                   'max |temperature| [K]', '0.03 of 0.10', 'raise noise_bound',
-                  'norm bounds of 24 episodes: 0.02'):
+                  'one experiment, 0.02 in 5 parts'):
         assert words in page
     assert not [p for p in folder.iterdir() if p.name.endswith('.tmp')]
 
