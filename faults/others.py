@@ -20,9 +20,10 @@ from faults.rig import Rig
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import Episode, tick
+from pacsbo_ros.robots.furuta.episode import Episode
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.plant import SAMPLE_PERIOD
+from pacsbo_ros.robots.furuta.running import tick
 
 
 def limit_in_the_loop(repeats: int, _: Path) -> Row:
