@@ -96,7 +96,7 @@ def simulate_batch(gains: ArrayLike, seeds: ArrayLike, plant: Plant = CALIBRATED
         for j in taken:
             columns[:, j] = _column(run_episode(
                 SimulatedDriver(plant), Gains.from_sequence(k[i + j]), limits,
-                replace(settings, backup=some and some[j]), seed=start_seeds[i + j]))
+                replace(settings, backup=some[j] if some else None), seed=start_seeds[i + j]))
         parts.append(columns)
     table = np.hstack([np.zeros((9 + 2 * OUTPUTS, 0)), *parts])
     reward, alpha, theta, heading, decay, swing, share, outcome, count = table[:9]
