@@ -27,6 +27,7 @@ from pacsbo_ros.core.band import Band
 from pacsbo_ros.core.confidence import noise_term
 from pacsbo_ros.core.domains import Domains
 from pacsbo_ros.core.gp import GaussianProcess, Posterior, Row
+from pacsbo_ros.core.history import Multiplier
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.ledger import noise_share
 from pacsbo_ros.core.proposals import NormEstimate
@@ -72,6 +73,10 @@ class NormRule(Rule):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         s = self.settings
+        if isinstance(setup.predictor, Multiplier):
+            raise ValueError(f'rule is {s.rule!r}, and the predictor gives multipliers of a band; '
+                             'give one that guesses norms, or none')
+        self.predictor = setup.predictor
         kernels = s.kernels()
         self.kernels = list(dict.fromkeys(kernels))
         self._groups = tuple(self.kernels.index(k) for k in kernels)

@@ -20,6 +20,8 @@ In which order a rule is called: `add` with every sample; once there are enough,
 candidates; from then on after every `add`: `replace` if some candidates were drawn again, then
 `renew`. All else are questions, asked at any time, and may change nothing. A rule follows from
 (settings, seed, samples) alone: the same samples give the same bands, so nothing of it is saved.
+A predictor is of one of two kinds: `NormPredictor` guesses a norm, for the rules that bound one;
+`history.Multiplier` widens or narrows the band of `student`.
 If a method raises, the rule is thrown away and made again from the samples.
 """
 
@@ -33,6 +35,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 from pacsbo_ros.core.band import Band
 from pacsbo_ros.core.domains import Domains
+from pacsbo_ros.core.history import Multiplier
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.ledger import Ledger
 from pacsbo_ros.core.proposals import NormEstimate
@@ -40,7 +43,7 @@ from pacsbo_ros.core.samples import Samples
 from pacsbo_ros.core.settings import Settings
 
 
-class Predictor(Protocol):
+class NormPredictor(Protocol):
     """The paper's η: guess a norm from the history of one output on one domain."""
 
     def __call__(self, history: Array, settings: Settings, domain: str) -> float:
@@ -53,6 +56,9 @@ class Predictor(Protocol):
         kept: the same history must give the same answer, or a record would not continue
         identically.
         """
+
+
+Predictor = NormPredictor | Multiplier
 
 
 @dataclass(frozen=True)
@@ -83,7 +89,6 @@ class Rule(ABC):
 
     def __init__(self, setup: Setup) -> None:
         self.settings, self.seed, self.ledger = setup.settings, setup.seed, setup.ledger
-        self.predictor = setup.predictor
 
     @abstractmethod
     def add(self, samples: Samples) -> None:

@@ -63,6 +63,25 @@ class Samples:
         return noise.bounds(self.settings.noise_bound, self.repeats,
                             self.T.max(axis=0, initial=0.0))
 
+    def variances(self, i: int) -> Array:
+        """Give the noise variance of every sample of an output: what was told, or R²."""
+        R, told = self.R, self.T[:, i]
+        assert R is not None
+        bound = float(R[i]) if not np.all(told > 0) else 0.0
+        return np.where(told > 0, told, bound) ** 2
+
+    def pooled(self, i: int) -> tuple[Array, Array]:
+        """Give mean and its variance of what was measured at every distinct point, (D,)."""
+        r2 = self.variances(i)
+        points = self.repeats.points
+        if len(points) == self.count:
+            return self.Y[:, i].copy(), r2
+        order = {x: at for at, x in enumerate(points)}
+        at = np.array([order[tuple(x)] for x in self.A.tolist()])
+        weight = 1.0 / np.maximum(r2, 1e-300)
+        total = np.bincount(at, weight)
+        return np.bincount(at, weight * self.Y[:, i]) / total, 1.0 / total
+
     def notices(self) -> tuple[str, ...]:
         """Say what the repeats say about R."""
         R = self.R

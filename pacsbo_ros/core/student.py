@@ -8,7 +8,6 @@ The posterior of the paper's random functions with their scale integrated out.
   y, r2     mean of what was measured at each distinct point, its variance     (N,)
   lam       λ = r²/ŝ² + MISFIT, the noise in units of the scale                (N,)
   kappa, z  eigenvalues of C + MISFIT and the data in its eigenvectors         (N,)
-  p         posterior of s on a grid                                           (P,)
   a         weights of the data in the posterior means of the candidates       (N, G)
   mu, var   posterior mean and variance/s² (λ at ŝ) on the candidates          (G,)
   u, n      error of the mean: s²u by the function, n by the noise             (G,)
@@ -22,20 +21,13 @@ with mean μ(x) = c(x)ᵀ(C + λI)⁻¹y and variance s²·var(x). The paper's �
 and integrated out. Without noise and with p(s) ∝ 1/s the posterior of s² is ŝ²·N/χ²_N with
 ŝ² = yᵀC⁻¹y/N, hence h(x) = μ(x) + ŝ·sqrt(var(x))·t_N, a Student-t variable.
 
-With noise of known size a direction of the data with eigenvalue κ has the variance s²κ + r², so
-
-    p(s | y) ∝ p(s)·Π (s²κ + r²)^-1/2·exp(-z²/(2(s²κ + r²))),
-
-a function of one number, integrated on a grid. Directions in which the noise outweighs the signal
-say nothing about s: repeats of one point are one value with less noise, and close points count as
-far as noise lets them differ.
+With noise of known size p(s | y) is integrated on a grid (`scale`): repeats of one point are one
+value with less noise, and close points count as far as noise lets them differ.
 
 The mean at x is Σ a_j y_j with weights a = (C + λI)⁻¹c(x), λ at ŝ. Whatever s is, its error has
 the variance s²u(x) + n(x), with u = 1 - 2aᵀc + aᵀCa (signal) and n = Σ a_j²r_j² (noise, which does
 not grow with s). The band is sqrt(q²ŝ²u + z²n), z the normal quantile of ρ and q the factor with
 P(s·Z > q·ŝ | y) = ρ for a normal Z; without noise that is the quantile of Student's t.
-p(s) ∝ 1/s, or an inverse gamma prior with PRIOR_DOF values of the size `scale_prior`, for
-outputs of which the user knows the size.
 
 Assumption, in one sentence: h looks like a random function of this kernel, whatever its norm.
 
@@ -49,156 +41,17 @@ another kind; `docs/algorithm.md` has what was measured there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
 
 import numpy as np
-from pacsbo_ros.core.convolution import Convolution
+from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.scale import fit_scale, LOG_S, Scale
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dger
-from scipy.special import ndtr, ndtri
 
 MISFIT = 1e-5  # share of the variance that C does not explain: finitely many centres, edges
-PRIOR_DOF = 3.0  # of the prior on the scale: it counts as three values of that size
 LEAST_VAR = 1e-12
-ROUNDS = 60  # of the search for the mode; it ends long before
-# ln(s/ŝ) on the grid: fine around the mode, far enough for one sample and a risk of 1e-6.
-STEPS = np.linspace(-4.4, 5.4, 131)
-LOG_S = 0.15 * np.sinh(STEPS)
-INVERSE_S = np.exp(-LOG_S)
-SQRT_2PI = math.sqrt(2 * math.pi)
-CELL = 0.15 * np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # d ln s of every point
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Hold what is known about s."""
-
-    square: float  # ŝ², the mode or, for few data, what explains them best
-    evidence: float  # ln p(y), up to a constant
-    p: Array  # posterior of s at ŝ·exp(LOG_S), sums to one
-
-    def factor(self, rho: float) -> float:
-        """Give q with P(s·Z > q·ŝ) = rho < 1/2."""
-        q, before = -float(ndtri(rho)), 0.0
-        for _ in range(ROUNDS):  # Newton's, in logarithms: the tail is a power law far out
-            t = q * INVERSE_S
-            tail = float(self.p @ ndtr(-t))
-            slope = -float(self.p @ (t * np.exp(-0.5 * t * t))) / (SQRT_2PI * tail)
-            q, before = q * math.exp(min((math.log(rho) - math.log(tail)) / slope, 3.0)), q
-            if abs(q - before) <= 1e-5 * q:
-                break
-        return q
-
-    def quantile(self, level: float) -> float:
-        """Give the quantile of s."""
-        at = np.interp(level, np.cumsum(self.p), LOG_S)
-        return math.sqrt(self.square) * math.exp(float(at))
-
-
-def fit_scale(kappa: Array, z2: Array, r2: float, prior: float = 0.0) -> Scale:
-    """Find the posterior of s from eigenvalues, squared data and the variance of the noise."""
-    dof, square0 = (PRIOR_DOF + 1, PRIOR_DOF * prior * prior) if prior > 0 else (1.0, 0.0)
-    # A scale that the noise hides entirely cannot be told from a smaller one.
-    least = max(0.01 * r2 / float(kappa.max()), 1e-12 * float(z2.sum()), 1e-300)
-    square = max((square0 + float(np.sum(z2 / kappa))) / max(dof - 1 + len(kappa), 0.5), least)
-    for _ in range(ROUNDS):
-        total = kappa + r2 / square
-        w = kappa / total
-        new = max((square0 + float(np.sum(w * z2 / total)))
-                  / max(dof - 1 + float(w.sum()), 0.5), least)
-        done = abs(new - square) <= 1e-3 * square
-        square = new
-        if done:
-            break
-    s2 = square * np.exp(2.0 * LOG_S)
-    total = s2[:, None] * kappa + r2  # (P, N)
-    logs = -0.5 * (np.log(total).sum(axis=1) + (z2 / total).sum(axis=1))
-    logs += (1.0 - dof) * (LOG_S + 0.5 * math.log(square)) - 0.5 * square0 / s2 + np.log(CELL)
-    top = float(logs.max())
-    p = np.exp(logs - top)
-    total_p = float(p.sum())
-    return Scale(square, top + math.log(total_p), p / total_p)
-
-
-class Correlations:
-    """Keep C of the distinct points and of them with the candidates while points arrive."""
-
-    def __init__(self, C: Convolution) -> None:
-        self.C, self.count = C, 0
-        self._A = np.empty((16, C.dimension))
-        self._M = np.empty((16, 16))
-        self._Z = np.empty((0, C.dimension))
-        self._K = np.empty((16, 0))
-        self._eigen: tuple[Array, Array] | None = None
-
-    @property
-    def A(self) -> Array:
-        """Give the points, scaled."""
-        return self._A[:self.count]
-
-    @property
-    def M(self) -> Array:
-        """Give C of the points, shape (N, N)."""
-        return self._M[:self.count, :self.count]
-
-    @property
-    def K(self) -> Array:
-        """Give C of points and candidates, shape (N, G)."""
-        return self._K[:self.count]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Give the room for points and the number of candidates."""
-        return len(self._K), len(self._Z)
-
-    @property
-    def candidates(self) -> int:
-        """Count the candidates."""
-        return len(self._Z)
-
-    def watch(self, X: Array, rows: int) -> None:
-        """Lay out the candidates."""
-        self._Z = self.C.scaled(X)
-        self._K = np.empty((max(rows, len(self._A)), len(X)))
-        self._K[:self.count] = self.C.between_scaled(self.A, self._Z)
-
-    def add(self, x: Array) -> None:
-        """Take one point."""
-        N = self.count
-        if len(self._A) == N:
-            self._A = np.vstack([self._A, np.empty_like(self._A)])
-            self._M = np.pad(self._M, (0, N))
-        if len(self._K) == N:
-            self._K = np.vstack([self._K, np.empty_like(self._K)])
-        u = self.C.scaled(x)
-        self._A[N] = u[0]
-        self.count += 1
-        self._M[N, :N + 1] = self._M[:N + 1, N] = self.C.between_scaled(u, self.A)[0]
-        if len(self._Z):
-            self._K[N] = self.C.between_scaled(u, self._Z)[0]
-        self._eigen = None
-
-    def replace(self, where: slice, X: Array) -> None:
-        """Put other points into a part of the candidates."""
-        self._Z[where] = self.C.scaled(X)
-        self._K[:self.count, where] = self.C.between_scaled(self.A, self._Z[where])
-
-    def eigen(self) -> tuple[Array, Array]:
-        """Give eigenvalues and eigenvectors of C of the points."""
-        if self._eigen is None:
-            kappa, U = np.linalg.eigh(self.M)
-            self._eigen = np.maximum(kappa, 0.0), U
-        return self._eigen
-
-    def to_points(self, X: Array) -> Array:
-        """Give the correlations of the points with any others, shape (N, G)."""
-        return self.C.between_scaled(self.A, self.C.scaled(X))
-
-    def between(self, x: np.ndarray, z: np.ndarray) -> Array:
-        """Give the correlations of some candidates with others."""
-        return self.C.between_scaled(self._Z[x], self._Z[z])
 
 
 class Student:

@@ -3,11 +3,14 @@
 
 import numpy as np
 from pacsbo_ros.core import NothingToPropose, random_function, SafeOptimizer, Settings
+from pacsbo_ros.core.averaged import energy
 from pacsbo_ros.core.convolution import Convolution
+from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Kernel
 from pacsbo_ros.core.rkhs import RkhsFunction
-from pacsbo_ros.core.rules.student import energy, NOMINAL
-from pacsbo_ros.core.student import Correlations, fit_scale, Student
+from pacsbo_ros.core.rules.student import NOMINAL
+from pacsbo_ros.core.scale import fit_scale
+from pacsbo_ros.core.student import Student
 import pytest
 from scipy.special import stdtrit
 
