@@ -32,11 +32,14 @@ $(CTL):  # speak to a running graph: stop reset arm pause resume approve finish 
 	@$(IN) python -m pacsbo_ros.nodes.ctl $@ $(ARGS)
 
 # What computes runs on all cores; what starts a real graph of processes runs alone, because its
-# watchdogs count milliseconds, and a test of it that failed is tried again and says so.
+# watchdogs count milliseconds, and a test of it that failed is tried again, at last with new
+# processes all around it, and says so.
 test: setup  ## run the tests
 ifeq ($(strip $(ARGS)),)
 	@$(IN) python -m pytest -m 'not graph' -n auto --dist loadgroup
-	@$(IN) python -m pytest -m graph --reruns 2 --reruns-delay 3
+	@$(IN) python -m pytest -m graph --reruns 1 --reruns-delay 3 \
+	  || { echo 'make test: what failed is tried once more, in a new process'; \
+	       $(IN) python -m pytest -m graph --last-failed --last-failed-no-failures none; }
 else
 	@$(IN) python -m pytest $(ARGS)
 endif

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 import contextlib
 from functools import partial
 from pathlib import Path
@@ -13,15 +13,18 @@ import tempfile
 import time
 
 from faults import campaign, launched, parameters, report
-from faults.cases import GROUPS
+from faults.cases import Fault, GROUPS
 from faults.graph import own_domain
 from faults.others import OTHERS
 from faults.rig import Rig
+from faults.rows import Row
+
+Job = Callable[[Path], Iterator[Row]]
 
 
-def failed(name: str, error: BaseException) -> campaign.Row:
+def failed(name: str, error: BaseException) -> Row:
     """Return the line of a fault that the campaign itself could not survive."""
-    row = campaign.Row(name, 'the campaign failed', repeats=1)
+    row = Row(name, 'the campaign failed', repeats=1)
     row.complain(f'{type(error).__name__}: {error}')
     return row
 
@@ -44,43 +47,71 @@ def main() -> int:
     arguments = parser.parse_args()
     repeats = 3 if arguments.quick else arguments.repeats
     start = time.monotonic()
-    rows: list[campaign.Row] = []
+    rows: list[Row] = []
 
-    def add(row: campaign.Row) -> None:
+    def add(row: Row) -> None:
         rows.append(row)
         print(report.line(row), *row.complaints, sep='\n    ', flush=True)
 
-    with own_domain(), tempfile.TemporaryDirectory(prefix='faults-') as scratch:
-        for group, (faults, options) in GROUPS.items():
-            chosen = [f for f in faults() if arguments.only in f'{group} {f.name}']
-            if not chosen:
-                continue
-            rig = None
-            for fault in chosen:
-                try:
-                    rig = rig or Rig(Path(scratch) / f'{group}{len(rows)}', **options)
-                    add(campaign.run(rig, fault, repeats))
-                except (Exception, SystemExit) as error:  # the table has to come, whatever happens
-                    add(failed(fault.name, error))
-                    close(rig)
-                    rig = None
-            close(rig)
-        others: list[tuple[str, Callable[[], campaign.Row]]] = [
-            (name, partial(other, max(1, round(share * repeats)), Path(scratch)))
-            for name, (other, share) in OTHERS.items()]
-        others += [(what.name, partial(parameters.run, what, max(1, round(
-            parameters.SHARE * repeats)), Path(scratch))) for what in parameters.BREAKS]
-        others += [(name, partial(launched.run, name, max(1, round(
-            parameters.SHARE * repeats / 2)), Path(scratch))) for name in launched.BREAKS]
-        for name, inject in others:
-            if arguments.only in name:
-                try:
-                    add(inject())
-                except (Exception, SystemExit) as error:
-                    add(failed(name, error))
+    jobs = list(chosen(arguments.only, repeats))
+    try:
+        with own_domain(), tempfile.TemporaryDirectory(
+                prefix='faults-', ignore_cleanup_errors=True) as scratch:
+            for name, inject in jobs:
+                add_all(name, inject, Path(scratch), add)
+    except BaseException as error:  # Ctrl-C, too: what was measured has to be in the table
+        add(failed('the rest of the campaign', error))
     command = shlex.join(['python', '-m', 'faults', *sys.argv[1:]])
     print(report.write(rows, arguments.out, time.monotonic() - start, command))
-    return int(not all(row.good for row in rows))
+    return int(not rows or not all(row.good for row in rows))
+
+
+def chosen(words: str, repeats: int) -> Iterator[tuple[str, Job]]:
+    """Yield what has to be done: groups of faults in one rig, then single ones."""
+    for group, (faults, options) in GROUPS.items():
+        wanted = [f for f in faults() if words in f'{group} {f.name}']
+        if wanted:
+            yield group, partial(in_rig, wanted, options, repeats)
+    singles: dict[str, tuple[Callable[[int, Path], Row], float]] = {
+        **OTHERS,
+        **{what.name: (partial(parameters.run, what), parameters.SHARE)
+           for what in parameters.BREAKS},
+        **{name: (partial(launched.run, name), parameters.SHARE / 2) for name in launched.BREAKS}}
+    for name, (inject, share) in singles.items():
+        if words in name:
+            yield name, partial(alone, inject, max(1, round(share * repeats)))
+
+
+def in_rig(faults: Sequence[Fault], options: dict, repeats: int, folder: Path) -> Iterator[Row]:
+    """Inject faults one after the other; a rig that one of them breaks is replaced."""
+    rig = None
+    try:
+        for number, fault in enumerate(faults):
+            try:
+                rig = rig or Rig(folder / f'rig{number}', **options)
+                yield campaign.run(rig, fault, repeats)
+            except (Exception, SystemExit) as error:  # the table has to come, whatever happens
+                yield failed(fault.name, error)
+                close(rig)
+                rig = None
+    finally:
+        close(rig)
+
+
+def alone(inject: Callable[[int, Path], Row], repeats: int, folder: Path) -> Iterator[Row]:
+    """Inject a fault that makes its own processes."""
+    yield inject(repeats, folder)
+
+
+def add_all(name: str, inject: Job, scratch: Path, add: Callable[[Row], None]) -> None:
+    """Add the rows of a job, or one that says why there is none."""
+    folder = scratch / str(abs(hash(name)))
+    try:
+        folder.mkdir()
+        for row in inject(folder):
+            add(row)
+    except (Exception, SystemExit) as error:
+        add(failed(name, error))
 
 
 if __name__ == '__main__':

@@ -2,44 +2,17 @@
 """Inject a fault again and again and note what became of motor, episode, journal and run."""
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 import time
 
 from faults.cases import Effect, Fault, LIMIT, Where
 from faults.graph import wait_for
 from faults.ledger import complaints, moved_while_stopped
 from faults.rig import Rig, RunEnded
+from faults.rows import Row
 from pacsbo_ros.robots.contract import Outcome
 
 SETTLE = 0.3  # s without voltage after a fault was told
 MOST_STALLS = 20  # repeats of a fault that may be lost to the machine
-
-
-@dataclass
-class Row:
-    """One line of the table."""
-
-    name: str
-    effect: str
-    limit: float | None = None  # s
-    repeats: int = 0
-    times: list[float] = field(default_factory=list)  # s from fault to zero volts
-    outcomes: Counter[str] = field(default_factory=Counter)
-    recovered: int = 0
-    stalls: int = 0  # repeats that did not count, because the machine itself stood still
-    disturbed: list[str] = field(default_factory=list)  # why an episode ended that should not
-    seconds: float = 0.0
-    complaints: list[str] = field(default_factory=list)  # anything that must not be
-
-    @property
-    def good(self) -> bool:
-        """Tell whether everything was as it has to be."""
-        return not self.complaints and self.recovered == self.repeats
-
-    def complain(self, words: str) -> None:
-        """Note something that must not be."""
-        self.complaints.append(f'{self.name}, repeat {self.repeats}: {words}')
 
 
 def run(rig: Rig, fault: Fault, repeats: int) -> Row:
@@ -50,6 +23,7 @@ def run(rig: Rig, fault: Fault, repeats: int) -> Row:
     while row.repeats < repeats:
         row.repeats += 1
         phase = fault.phases[(row.repeats - 1) % len(fault.phases)]
+        said, since = len(row.complaints), time.monotonic()
         try:
             _once(rig, fault, phase, row)
         except RunEnded:  # no more gains to propose: the next run, please
@@ -60,6 +34,8 @@ def run(rig: Rig, fault: Fault, repeats: int) -> Row:
             row.complain(f'{error}; {rig.words()}')
             fault.heal(rig)
             rig.begin(anew=True)
+        whose = rig.stalls.words(since, time.monotonic())
+        row.complaints[said:] = [f'{words} ({whose})' for words in row.complaints[said:]]
     _judge(rig, row)
     # A busy machine may end an episode by itself; a fault that ends most of them is not harmless.
     if 2 * len(row.disturbed) > row.repeats:
@@ -93,6 +69,7 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
         fault.heal(rig)
         rig.recover()
         return
+    row.machine = max(row.machine, rig.stalls.worst(begun, end))
     results = rig.results(episode)
     row.outcomes[Outcome(results[0].outcome).name if results else 'no result'] += 1
     if fault.effect is Effect.ZERO:

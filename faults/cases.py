@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 import re
 import resource
+import shutil
 import signal
+import time
 
 from faults.graph import wait_for
-from faults.rig import Member, PHASES, Rig
+from faults.relay import ECHO
+from faults.rig import HERE, Member, PHASES, Rig
+from pacsbo_ros.msg import GainMap, SafetyStatus
+from pacsbo_ros.nodes.spinning import EVENTS, LATCHED
 
 LIMIT = 0.1  # s from the fault to zero volts
 HOLD = 4.0  # s, at least three more than every timeout of the graph
-EPISODE = tuple(PHASES)
+EPISODE = PHASES
 ANY = ('any',)
 
 
@@ -106,15 +112,34 @@ def data() -> Iterator[Fault]:
                       Effect.EITHER if mode == 'reorder' else Effect.ZERO)
             yield Fault(f'{titles[relay]}: {mode}', says(relay, mode), effect,
                         LIMIT if effect is Effect.ZERO else None, ('middle',),
-                        says(relay, 'pass'), hold=0.0 if effect is Effect.GOES_ON else HOLD)
+                        says(relay, 'pass'), hold=0.0 if effect is Effect.GOES_ON else HOLD,
+                        never_told=effect is Effect.ZERO)
+
+    def repeat(rig: Rig) -> float:
+        began = time.monotonic()
+        rig.processes['monitor'].signal(signal.SIGKILL)
+        says('verdict', ECHO)(rig)
+        return began
+
+    def revive(rig: Rig) -> None:
+        rig.heal()
+        says('verdict', 'pass')(rig)
+    yield Fault('monitor killed, its last verdict repeated', repeat, phases=('middle',),
+                heal=revive, hold=HOLD, never_told=True)
 
 
 def lies() -> Iterator[Fault]:
     """Let the sensor lie with fresh stamps: nothing of it may be told."""
-    for mode in ('frozen', 'flipped arm', 'flipped pendulum'):
+    for mode in ('frozen', 'flipped arm', 'flipped pendulum', 'swapped'):
         yield Fault(f'joint states: {mode}', says('sensor', mode), limit=None,
                     phases=('middle',), heal=says('sensor', 'pass'), hold=1.0,
                     words='sensors cannot be right', never_told=True)
+
+
+def reads() -> Iterator[Fault]:
+    """Block the driver; the amplifier's watchdog has to act, and nothing may be told."""
+    yield Fault('read of the plant blocked for 2 s', signals('controller', signal.SIGUSR2),
+                phases=('start', 'middle'), hold=HOLD, never_told=True)
 
 
 def last_element() -> Iterator[Fault]:
@@ -126,15 +151,39 @@ def last_element() -> Iterator[Fault]:
         yield Fault(f'{title}: lose every second', says(relay, 'lose every second'),
                     Effect.GOES_ON, None, ('middle',), says(relay, 'pass'), hold=0.0)
 
+    def stop(rig: Rig) -> float:
+        says('command', 'lose zeros')(rig)
+        began = time.monotonic()
+        rig.client.call('stop')
+        return began
+    yield Fault('commands: ten zeros lost after a stop', stop, phases=('middle',),
+                heal=says('command', 'pass'), hold=HOLD)
+
 
 def journals() -> Iterator[Fault]:
-    """Replace or delete the journal of a run that goes on."""
-    def replaced(rig: Rig) -> None:
-        journal = rig.run / 'episodes.jsonl'
-        copy = journal.with_name('copy')
-        copy.write_bytes(journal.read_bytes())
-        copy.replace(journal)
-    yield Fault('journal replaced', replaced, Effect.EITHER, None, ANY, words='another file')
+    """Replace, delete or write to the journal of a run that goes on."""
+    def journal(rig: Rig) -> Path:
+        return rig.run / 'episodes.jsonl'
+
+    def spoils(change: Callable[[Path], object]) -> Callable[[Rig], None]:
+        def inject(rig: Rig) -> None:
+            journal(rig).with_name('copy').write_bytes(journal(rig).read_bytes())
+            change(journal(rig))
+        return inject
+
+    def heal(rig: Rig) -> None:
+        journal(rig).with_name('copy').replace(journal(rig))
+        rig.heal()
+
+    def write(path: Path) -> None:
+        with path.open('ab') as file:
+            file.write(b'{}')
+    for title, change, words in (
+            ('replaced', lambda path: shutil.copy(path, path.with_name('other')).replace(path),
+             'another file'),
+            ('deleted', Path.unlink, 'the file is gone'), ('written to', write, 'somebody else')):
+        yield Fault(f'journal {title}', spoils(change), Effect.EITHER, None, ANY, heal,
+                    words=words)
 
 
 def doubles() -> Iterator[Fault]:
@@ -169,16 +218,36 @@ def disk() -> Iterator[Fault]:
 
 def views() -> Iterator[Fault]:
     """Kill and freeze what only shows the run."""
+    yield Fault('messages with codes that nobody knows', _unknown_codes, Effect.GOES_ON, None,
+                ('middle',))
     for name in ('dashboard', 'markers'):
         for word in ('SIGKILL', 'SIGSTOP'):
             yield Fault(f'{name}: {word}', signals(name, getattr(signal, word)), Effect.GOES_ON,
                         None, ('middle',))
 
 
+def _unknown_codes(rig: Rig) -> None:
+    """Send what cannot be shown, then what can: the page has to have heard both."""
+    node = rig.client.node
+    events = node.create_publisher(SafetyStatus, 'safety_event', EVENTS)
+    maps = node.create_publisher(GainMap, 'gain_map', LATCHED)
+    page = rig.processes['dashboard']
+    wait_for(lambda: events.get_subscription_count() > 1 and maps.get_subscription_count(),
+             'the page')
+    said = len(page.output)
+    events.publish(SafetyStatus(state=99, reason='what'))
+    maps.publish(GainMap(names=['a'], lower=[0.0]))
+    wait_for(lambda: 'not shown' in page.output[said:] or 'cannot be shown' in page.output[said:],
+             'words on what cannot be shown')
+    for publisher in (events, maps):
+        node.destroy_publisher(publisher)
+
+
 GROUPS: dict[str, tuple[Callable[[], Iterator[Fault]], dict]] = {
     'processes': (processes, {}),
     'data': (data, {'relays': ('sensor', 'verdict'), 'operator': False}),
-    'lies': (lies, {'relays': ('sensor',), 'operator': False}),
+    'lies': (lies, {'relays': ('sensor',), 'operator': False, 'duration': 4.0}),
+    'reads': (reads, {'controller': str(HERE / 'blocked.py')}),
     'last element': (last_element, {'relays': ('command', 'hand')}),
     'journal': (journals, {'operator': False}),
     'doubles': (doubles, {'operator': False}),

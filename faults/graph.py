@@ -28,6 +28,7 @@ from pacsbo_ros.msg import (
     Robot,
     SafetyStatus,
 )
+from pacsbo_ros.nodes.lifeline import tied_to
 from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, RECORDS, STATES
 import rclpy
 from rclpy.action import ActionClient
@@ -180,9 +181,11 @@ class Process:
         self.name = name
         self.log = folder / f'{name}-{time.monotonic_ns()}.log'
         with self.log.open('w') as log:
+            # Tied to us: a test run that is killed leaves no real-time process behind.
             self.popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log,
                                           stderr=subprocess.STDOUT, cwd=folder,
-                                          start_new_session=True)
+                                          start_new_session=True,
+                                          preexec_fn=tied_to(os.getpid()))
 
     @property
     def output(self) -> str:

@@ -10,9 +10,9 @@ import signal
 import sys
 import time
 
-from faults.campaign import Row
 from faults.graph import Process, wait_for
 from faults.parameters import Bench, ORIGINALS
+from faults.rows import Row
 
 BREAKS: dict[str, tuple[str, int]] = {  # name -> which process gets which signal
     'parameters: launcher killed': ('', signal.SIGKILL),
@@ -30,7 +30,8 @@ class Launched(Bench):
     def __init__(self, folder: Path) -> None:
         """Start the target; the monitor is the real one now."""
         super().__init__(folder, optimizer={'iterations': 4, 'length_scales': [0.4],
-                                            'candidates': 200, 'start_repeats': 0})
+                                            'candidates': 200, 'start_repeats': 0,
+                                            'verifications': 1})
         self.consents = False
         self.start_target()
         wait_for(lambda: self.read() == ORIGINALS, 'the target', 30.0)

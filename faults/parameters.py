@@ -19,8 +19,8 @@ import sys
 import time
 from typing import Any
 
-from faults.campaign import Row
 from faults.graph import Client, Process, wait_for
+from faults.rows import Row
 from pacsbo_ros.msg import ControllerState, SafetyStatus
 from pacsbo_ros.nodes.spinning import HEARTBEAT, process_number
 from pacsbo_ros.robots.contract import Outcome

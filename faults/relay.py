@@ -22,6 +22,8 @@ from sensor_msgs.msg import JointState
 
 DELAY = 0.3  # s
 SLOW = 3.0  # s, longer than every timeout of the graph
+ZEROS = 10  # commands of zero volts that are lost
+ECHO = 'echo'  # the mode that repeats the last message, whether another comes or not
 STEP = 3600  # s by which the sender's clock jumps
 
 
@@ -40,6 +42,7 @@ class Relay(Node):
         self.last: Any = None  # newest message that was passed on well
         self.held: Any = None  # one that waits to be overtaken
         self.odd = False
+        self.lost = 0  # zeros since this mode began
         self.waiting: list[tuple[float, Any]] = []
         self.out = self.create_publisher(kind, 'relay/out', qos)
         self.create_subscription(kind, 'relay/in', self._on_message, qos)
@@ -52,15 +55,22 @@ class Relay(Node):
 
     def _on_message(self, message: Any) -> None:
         self.odd = not self.odd
-        if self.mode != self.begun:
-            self.begun = self.mode
-            print(f'{time.monotonic()} {self.mode}', flush=True)
+        self._begin()
         for spoilt in MODES[self.mode](self, message):
             self.out.publish(spoilt)
         if self.mode == 'pass':
             self.last = message
 
+    def _begin(self) -> None:
+        """Say when a mode begins."""
+        if self.mode != self.begun:
+            self.begun, self.lost = self.mode, 0
+            print(f'{time.monotonic()} {self.mode}', flush=True)
+
     def _release(self) -> None:
+        if self.mode == ECHO:  # its sender may be dead
+            self._begin()
+            self.out.publish(self.last)
         while self.waiting and self.waiting[0][0] <= time.monotonic():
             self.out.publish(self.waiting.pop(0)[1])
 
@@ -73,6 +83,13 @@ class Relay(Node):
         """Repeat what was measured, with a fresh stamp."""
         return [JointState(header=message.header, name=self.last.name,
                            position=self.last.position, velocity=self.last.velocity)]
+
+    def lose_zeros(self, message: Command) -> list[Command]:
+        """Lose the first commands of zero volts."""
+        if any(message.values) or self.lost >= ZEROS:
+            return [message]
+        self.lost += 1
+        return []
 
     def reorder(self, message: Any) -> list[Any]:
         """Let every second message overtake the one before it."""
@@ -99,6 +116,12 @@ def flipped(joint: int) -> Callable[[Relay, JointState], list[JointState]]:
     return spoil
 
 
+def swapped(_: Relay, message: JointState) -> list[JointState]:
+    """Take each encoder for the other one."""
+    return [JointState(header=message.header, name=message.name,
+                       position=message.position[::-1], velocity=message.velocity[::-1])]
+
+
 def clock(step: int) -> Callable[[Relay, Any], list[Any]]:
     """Shift the stamps, as after a step of the sender's clock."""
     def spoil(_: Relay, message: Any) -> list[Any]:
@@ -122,6 +145,9 @@ MODES: dict[str, Callable[[Relay, Any], list[Any]]] = {
     'delay': Relay.delay,
     'slow': lambda relay, message: relay.delay(message, SLOW),
     'frozen': Relay.frozen,
+    ECHO: lambda relay, message: [],
+    'lose zeros': Relay.lose_zeros,
+    'swapped': swapped,
     'flipped arm': flipped(0),
     'flipped pendulum': flipped(1),
     'duplicate': lambda relay, message: [message, message],

@@ -27,11 +27,11 @@ from pacsbo_ros.msg import ControllerState, EpisodeResult, OptimizerState, Safet
 
 HERE = Path(__file__).resolve().parent
 MEMORY = '/dev/shm' if Path('/dev/shm').is_dir() else None
-DURATION = 0.6  # s of an episode
+DURATION = 0.6  # s of an episode, if nobody wants another
 LONG_RUN = 60  # episodes; proposals and replays of longer runs take time
 TOPICS = ('candidate', 'optimizer_state', 'told_result', 'episode_result', 'safety_status',
           'safety_event', 'controller_state', 'plant/command')
-PHASES = {'start': 0.0, 'middle': DURATION / 2, 'last tick': DURATION - 0.005}
+PHASES = ('start', 'middle', 'last tick')
 # Relays, where they are wanted: topic, the other name of its sender's end, kind of messages.
 RELAYS = {'sensor': ('plant/joint_states', 'sensor/raw', 'joints'),
           'verdict': ('safety_status', 'verdict/raw', 'verdict'),
@@ -53,10 +53,16 @@ class Rig:
     """Processes by name, and what became of the motor and of the run."""
 
     def __init__(self, folder: Path, relays: Sequence[str] = (), views: bool = False,
-                 operator: bool = True, patience: float | None = None) -> None:
-        """Prepare, with other timeouts for verdict and operator [s] if given; start nothing."""
+                 operator: bool = True, patience: float | None = None,
+                 duration: float = DURATION,
+                 controller: str = 'pacsbo_ros.nodes.furuta_controller') -> None:
+        """
+        Prepare, with another controller or timeouts [s] if given; start nothing.
+
+        patience is that for verdict and operator, duration that of an episode.
+        """
         folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
+        self.folder, self.duration = folder, duration
         # What must not wait for a disk is kept in memory.
         self._memory = tempfile.TemporaryDirectory(prefix='rig-', dir=MEMORY)
         self.motor_log = Path(self._memory.name) / 'motor.csv'
@@ -75,8 +81,8 @@ class Rig:
             'plant': Member('pacsbo_ros.nodes.simulated_plant',
                             {'stand_up_after': 0.1, 'log': str(self.motor_log)}),
             'monitor': Member('pacsbo_ros.nodes.safety_monitor', {'require_operator': operator}),
-            'controller': Member('pacsbo_ros.nodes.furuta_controller', {
-                'plant': 'topics', 'episode_duration': DURATION, 'push_speed': 0.0}),
+            'controller': Member(controller, {
+                'plant': 'topics', 'episode_duration': duration, 'push_speed': 0.0}),
         }
         if patience is not None:
             self.members['monitor'].parameters['operator_timeout'] = patience
@@ -145,7 +151,8 @@ class Rig:
         running = wait_for(begins, 'an episode')
         begun = (client.times['controller_state'][running]
                  - client.messages['controller_state'][running].episode_time)
-        moment = (self.random.uniform(0.0, 2 * DURATION) if phase == 'any' else PHASES[phase])
+        moment = {'start': 0.0, 'middle': self.duration / 2, 'last tick': self.duration - 0.005,
+                  'any': self.random.uniform(0.0, 2 * self.duration)}[phase]
         time.sleep(max(0.0, begun + moment - time.monotonic()))
         return begun
 

@@ -76,12 +76,19 @@ def parse_yaml(text: bytes, name: str) -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Refuse aliases: a few lines of them unfold to gigabytes."""
+        """Refuse aliases, a few of which unfold to gigabytes, and depth, which takes long."""
+
+        depth = 0
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 raise FileError(f'{name}: has aliases, which are not read')
-            return super().compose_node(parent, index)
+            self.depth += 1
+            if self.depth > DEPTH:
+                raise FileError(f'{name}: is nested more than {DEPTH} deep')
+            node = super().compose_node(parent, index)
+            self.depth -= 1
+            return node
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             """Refuse a key that stands twice, where YAML would take the last one silently."""

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from pacsbo_ros.core import Kernel, NothingToPropose, random_function, SafeOptimizer, Settings
+from pacsbo_ros.core.rule import RuleMaker
 from pacsbo_ros.executors import carry_out
 from studies import records
 from studies.records import Record
@@ -75,8 +76,8 @@ def starts_of(world: World, n: int, kind: str, rng: np.random.Generator) -> np.n
     return X[rng.choice(where, size=3 if kind == 'edge' else MANY, replace=False)]
 
 
-def run(key: Record) -> Record:
-    """Run one method on one function."""
+def run(key: Record, rule: RuleMaker | None = None) -> Record:
+    """Run one method on one function, or another rule than the method's."""
     n, index = key['n'], key['index']
     world = paper_world(index)[0] if key['world'] == PAPER else make_world(key['world'], n, index)
     rng = np.random.default_rng([index, n, 7])
@@ -86,7 +87,7 @@ def run(key: Record) -> Record:
         length_scales=tuple(s / key['truth'] for s in world.kernel.length_scales),
         candidates=SIDE[n] ** n if n in SIDE else 0, starts=len(starts), budget=SAMPLES,
         **METHODS[key['method']])
-    optimizer = SafeOptimizer(settings, index % 16)
+    optimizer = SafeOptimizer(settings, index % 16, rule=rule)
     best, left, unsafe, seconds, ended = -math.inf, [], 0, 0.0, ''
     for x in starts:
         value = float(world.h(x[None])[0])

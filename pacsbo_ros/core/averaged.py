@@ -19,15 +19,18 @@ from functools import lru_cache
 import math
 
 import numpy as np
+from pacsbo_ros.core.correlations import Bank
 from pacsbo_ros.core.domains import Domains
-from pacsbo_ros.core.history import LONGER, SHORTER
+from pacsbo_ros.core.history import RIVALS
 from pacsbo_ros.core.kernels import Array, Kernel, SHAPES
 from pacsbo_ros.core.proposals import NormEstimate
 from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
-from pacsbo_ros.core.student import Student
-from scipy.special import ndtri
+from pacsbo_ros.core.scale import LOG_S
+from pacsbo_ros.core.student import MISFIT, posterior_of_scale, Student
+from scipy.special import ndtr, ndtri
 
 ALARM = 0.8  # weight of the shortest or longest length scale that is worth a sentence
+Data = tuple[Array, Array]  # means of all distinct points and their variances
 Field = tuple[Array, Array, Array]  # mean, signal error/s², noise variance of the mean
 
 
@@ -44,22 +47,32 @@ def energy(kernel: Kernel) -> float:
 class Averaged:
     """Keep the posteriors of one output and their weights."""
 
-    def __init__(self, models: dict[float, Student], probes: dict[float, Student]) -> None:
-        """Take a model for each factor, and others that are asked for their evidence alone."""
-        self.factors, self.models = tuple(models), tuple(models.values())
-        self.energies = np.array([energy(m.correlations.C.kernel) for m in self.models])
+    def __init__(self, bank: Bank, factors: Sequence[float], prior: float) -> None:
+        self.bank, self.factors, self.prior = bank, tuple(factors), prior
+        self.models = tuple(Student(bank.at(f), prior) for f in factors)
         self.weights = np.full(len(self.models), 1.0 / len(self.models))
         self.evidence = 0.0  # ln p(y), averaged over the factors
-        self._probes = probes
 
     def update(self, y: Array, r2: Array) -> None:
         """Take all that was measured and weigh the length scales anew."""
-        for model in (*self.models, *self._probes.values()):
+        for model in self.models:
             model.update(y, r2)
         evidence = np.array([m.scale.evidence for m in self.models])
         weights = np.exp(evidence - evidence.max())
-        self.evidence = float(evidence.max()) + math.log(float(weights.mean()))
+        self.evidence = _mean(evidence)
         self.weights = weights / weights.sum()
+
+    def stretched(self, by: float) -> Averaged:
+        """Give the same output with other length scales, before any update."""
+        return Averaged(self.bank, [by * f for f in self.factors], self.prior)
+
+    def evidence_of(self, data: Data, by: float = 1.0,
+                    points: Sequence[tuple[Array, int]] | None = None) -> float:
+        """Give ln p(y) with length scales multiplied by a number, or with points of any epochs."""
+        found = [posterior_of_scale(
+            self.bank.probe(by * f) if points is None else self.bank.made(by * f, points),
+            *data, self.prior).evidence for f in self.factors]
+        return _mean(np.array(found))
 
     @property
     def main(self) -> Student:
@@ -73,10 +86,11 @@ class Averaged:
                              for w, m in zip(self.weights, self.models, strict=True)))
 
     def rivals(self) -> tuple[float, float]:
-        """Give ln p(y | length scales halved and doubled) - ln p(y)."""
-        known = {**dict(zip(self.factors, self.models, strict=True)), **self._probes}
-        return (known[SHORTER].scale.evidence - self.evidence,
-                known[LONGER].scale.evidence - self.evidence)
+        """Give ln p(y | told length scales halved and doubled) - ln p(y)."""
+        y, r2 = self.main.y, self.main.r2
+        short, long = (posterior_of_scale(self.bank.probe(f), y, r2, self.prior).evidence
+                       for f in RIVALS)
+        return short - self.evidence, long - self.evidence
 
     def quantiles(self, rho: float) -> list[float]:
         """Give the factor q of every length scale; -inf where its weight is spent without it."""
@@ -87,8 +101,8 @@ class Averaged:
 
     def norm_quantile(self, level: float) -> float:
         """Give a quantile of the posterior of the RKHS norm, of the scale that the data like."""
-        i = int(np.argmax(self.weights))
-        return self.models[i].scale.quantile(level) / math.sqrt(self.energies[i])
+        model = self.main
+        return model.scale.quantile(level) / math.sqrt(energy(model.correlations.C.kernel))
 
     def field(self) -> list[Field]:
         """Give what every model says of the candidates."""
@@ -120,10 +134,20 @@ class Averaged:
                 np.maximum(up, mean + reach, out=up)
         return low, up
 
-    def residual(self, x: Array, y: float, r2: float) -> float:
-        """Give what was measured at a point minus its mean, in standard deviations."""
-        mu, sigma = self.moments(self.field_at(x[None]))
-        return float((y - mu[0]) / math.sqrt(sigma[0] ** 2 + r2))
+    def surprise(self, x: Array, y: float, r2: float) -> tuple[float, float]:
+        """
+        Judge a value at a point that the models do not know yet.
+
+        Give its two-sided p-value and its distance from the mean in standard deviations.
+        """
+        fields, below = self.field_at(x[None]), 0.0
+        for w, model, (mean, u, n) in zip(self.weights, self.models, fields, strict=True):
+            s2 = model.scale.square * np.exp(2.0 * LOG_S)
+            spread = np.sqrt(s2 * (u[0] + MISFIT) + n[0] + r2)
+            below += float(w * (model.scale.p @ ndtr((y - mean[0]) / spread)))
+        mu, sigma = self.moments(fields)
+        return (max(2.0 * min(below, 1.0 - below), 0.0),
+                float((y - mu[0]) / math.sqrt(sigma[0] ** 2 + r2)))
 
     def leaves_grid(self, name: str) -> Iterator[str]:
         """Say that the data ask for a length scale beyond the grid."""
@@ -140,3 +164,9 @@ class Averaged:
         for j, d in enumerate(domains.names):
             yield NormEstimate(output, d, B, 'student', 'bound', low, r[j], None, centre, low, B,
                                0, share)
+
+
+def _mean(logs: Array) -> float:
+    """Give ln of the mean of exp."""
+    top = float(logs.max())
+    return top + math.log(float(np.mean(np.exp(logs - top))))

@@ -23,8 +23,7 @@ from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import Settings
 
 COLUMNS = ('residual', 'growth', 'shorter', 'longer', 'samples')
-SHORTER, LONGER = 0.5, 2.0  # the length scales that the model is compared with
-RIVALS = {SHORTER, LONGER}
+RIVALS = (0.5, 2.0)  # factors of the told length scales that the model is compared with
 LEAST_MULTIPLIER = 0.5  # a multiplier below it counts as this
 
 

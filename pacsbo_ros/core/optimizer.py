@@ -95,7 +95,7 @@ class SafeOptimizer:
             return NothingToPropose(said.NOISE_UNKNOWN, missing)
         self._require_bands()
         view = View(s, self.seed, run.samples, run.rule, run.band, run.S, run.X, run.h_min)
-        chosen = self._choose(view)
+        chosen = self._choose(view) if np.any(run.S) else None
         if chosen and run.S[chosen[0]] and only_measured_is_safe(run):
             repeat = opening_repeat(run, view)
             chosen = None if repeat is None else (repeat, said.REPEAT)

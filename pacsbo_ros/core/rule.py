@@ -128,6 +128,11 @@ class Rule(ABC):
         """Give B of every output (slow index) on every domain (fast index), to show."""
         return ()
 
+    @property
+    def starts_hold(self) -> bool:
+        """Tell whether starts that were safe are safe still: the machine has not changed."""
+        return True
+
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
         """Give the parts of beta of an output on a domain, to explain a band that is too wide."""
         return ()

@@ -7,7 +7,7 @@ it. It is a cache: thrown away, it can be made again from the same samples and c
 
   symbol    meaning                                             shape
   X         candidates: [fixed | drawn again | starts]          (G, n)
-  S         known to be safe: by the band, or a safe start      (G,) bool
+  S         called safe: by the band, or a safe start           (G,) bool
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ class Run:
 
     def safe_at(self, X: Array) -> np.ndarray:
         """Tell which points are known to be safe: the safe set, at any points."""
-        starts = {tuple(x) for x in self.X[self.starts].tolist()}
+        held = {tuple(x) for x in self.X[self._held].tolist()}
         safe = safe_by_band(self.band_at(X).low, self.h_min)
         if not self.step.off:
             safe &= self.step.allowed_at(X)
         return safe | np.array(
-            [tuple(x) in starts for x in X.tolist()], dtype=bool)
+            [tuple(x) in held for x in X.tolist()], dtype=bool)
 
     def _renew(self) -> None:
         if not self.ready:
@@ -111,7 +111,24 @@ class Run:
         self.S = safe_by_band(self.band.low, self.h_min)
         if not self.step.off:
             self.S = self.step.allowed(self.X, self.S)
-        self.S[self.starts] = True  # they are safe by assumption, and never leave
+        self._held = self._without_proof()
+        self.S[self._held] = True
+
+    def _without_proof(self) -> np.ndarray:
+        """
+        Give the candidates that are called safe whatever the band says.
+
+        These are the starts, safe by assumption, which never leave. After a drift nothing is left
+        of that: if the band calls nothing safe, it is the point with the largest margin, as long
+        as it is not known to be unsafe.
+        """
+        if self.rule.starts_hold:
+            return np.arange(self.starts.start, self.starts.stop)
+        free, band = np.isfinite(self.h_min), self.band
+        margin = ((band.low[free] - self.h_min[free, None]) / band.prior[free, None]).min(axis=0)
+        refuge = np.array([int(np.argmax(margin))])
+        known = self.S[refuge[0]] or not safe_by_band(band.up[:, refuge], self.h_min)[0]
+        return refuge[:0] if known else refuge
 
     def _lay_out(self) -> None:
         """Lay out the candidates once the safe starts are known."""

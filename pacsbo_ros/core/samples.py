@@ -70,17 +70,22 @@ class Samples:
         bound = float(R[i]) if not np.all(told > 0) else 0.0
         return np.where(told > 0, told, bound) ** 2
 
-    def pooled(self, i: int) -> tuple[Array, Array]:
-        """Give mean and its variance of what was measured at every distinct point, (D,)."""
+    def pooled(self, i: int, at: np.ndarray) -> tuple[Array, Array]:
+        """Give mean and its variance of every group of samples; at: the group of each, (N,)."""
         r2 = self.variances(i)
-        points = self.repeats.points
-        if len(points) == self.count:
+        if at[-1] == self.count - 1:  # every sample is a group of its own
             return self.Y[:, i].copy(), r2
-        order = {x: at for at, x in enumerate(points)}
-        at = np.array([order[tuple(x)] for x in self.A.tolist()])
         weight = 1.0 / np.maximum(r2, 1e-300)
         total = np.bincount(at, weight)
         return np.bincount(at, weight * self.Y[:, i]) / total, 1.0 / total
+
+    def scatter(self, i: int, at: np.ndarray) -> float:
+        """Give ln p of the samples given the means of their groups, up to a constant."""
+        r2 = np.maximum(self.variances(i), 1e-300)
+        mean, pooled = self.pooled(i, at)
+        away = self.Y[:, i] - mean[at]
+        return 0.5 * float(np.log(np.maximum(pooled, 1e-300)).sum()
+                           - np.log(r2).sum() - (away ** 2 / r2).sum())
 
     def notices(self) -> tuple[str, ...]:
         """Say what the repeats say about R."""

@@ -19,6 +19,11 @@ GUESS, LONGEST_GUESS = {1: 0.1, 2: 0.3, 3: 0.4}, 0.5
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
+def factors(dimension: int) -> tuple[float, ...]:
+    """Give the factors of a guessed length scale that are averaged over."""
+    return FACTORS if dimension < 4 else FACTORS[:3]
+
+
 @dataclass(frozen=True)
 class Settings:
     """
@@ -89,8 +94,7 @@ class Settings:
         scales = self.length_scales
         if scales == AUTO:
             scales = (GUESS.get(self.dimension, LONGEST_GUESS),)
-            factors = FACTORS if self.dimension < 4 else FACTORS[:3]
-            object.__setattr__(self, 'length_scale_factors', factors)
+            object.__setattr__(self, 'length_scale_factors', factors(self.dimension))
         scales = (scales,) if isinstance(scales, (int, float)) else tuple(scales)
         if len(scales) == 1 and self.dimension > 1:
             scales = scales * self.dimension

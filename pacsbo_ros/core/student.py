@@ -54,6 +54,21 @@ MISFIT = 1e-5  # share of the variance that C does not explain: finitely many ce
 LEAST_VAR = 1e-12
 
 
+def posterior_of_scale(correlations: Correlations, y: Array, r2: Array, prior: float) -> Scale:
+    """Find what means and variances of all distinct points say about s."""
+    if np.all(r2 == r2[0]):
+        kappa, U = correlations.eigen()
+        return fit_scale(kappa + MISFIT, (y @ U) ** 2, float(r2[0]), prior)
+    # Unequal noise: weigh every point so that the noise of all is the same. The weights multiply
+    # to one, so that the evidence is that of the data.
+    root = np.sqrt(np.maximum(r2, 1e-9 * r2.max()))
+    mean = float(np.exp(np.mean(np.log(root))))
+    g = mean / root
+    M = correlations.M + MISFIT * np.eye(len(g))
+    kappa, U = np.linalg.eigh(g[:, None] * M * g)
+    return fit_scale(np.maximum(kappa, 1e-300), ((g * y) @ U) ** 2, mean * mean, prior)
+
+
 class Student:
     """Keep the posterior of one output, on the candidates if there are any."""
 
@@ -83,7 +98,7 @@ class Student:
         grown = before and before + 1 == N and np.array_equal(self.y, y[:-1]) and (
             np.array_equal(self.r2, r2[:-1])) and self.mu.size == self.correlations.candidates
         self.y, self.r2 = y, r2
-        self.scale = self._fit()
+        self.scale = posterior_of_scale(self.correlations, y, r2, self.prior)
         # λ moves in steps of two, so that most samples append a row instead of starting anew.
         unit = 2.0 ** round(math.log2(self.scale.square))
         if grown and unit == self._unit:
@@ -91,20 +106,6 @@ class Student:
         else:
             self._unit = unit
             self._restart()
-
-    def _fit(self) -> Scale:
-        r2 = self.r2
-        if np.all(r2 == r2[0]):
-            kappa, U = self.correlations.eigen()
-            return fit_scale(kappa + MISFIT, (self.y @ U) ** 2, float(r2[0]), self.prior)
-        # Unequal noise: weigh every point so that the noise of all is the same.
-        root = np.sqrt(np.maximum(r2, 1e-9 * r2.max()))
-        mean = float(np.exp(np.mean(np.log(root))))
-        g = mean / root
-        M = self.correlations.M + MISFIT * np.eye(len(g))
-        kappa, U = np.linalg.eigh(g[:, None] * M * g)
-        return fit_scale(np.maximum(kappa, 1e-300), ((g * self.y) @ U) ** 2, mean * mean,
-                         self.prior)
 
     def _restart(self) -> None:
         N, corr = len(self.y), self.correlations

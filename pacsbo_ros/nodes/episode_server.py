@@ -32,14 +32,13 @@ from pacsbo_ros.nodes.spinning import (
     system_stamp,
 )
 from pacsbo_ros.robots.contract import Outcome, Refusal, Robot, RobotError, Sample
-from pacsbo_ros.safety.freshness import Freshness
+from pacsbo_ros.safety.freshness import Freshness, LATE
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
 HELD_UP = 0.06  # s after which a robot that does not wait has had no loop
-LATE = 0.025  # s between two turns after which a fall may be the machine's fault,
-BLAME = 0.5  # s for so long
+BLAME = 0.5  # s for which a fall may be the fault of a late turn or a late state
 REPORT_PERIOD = 0.02  # s between heartbeats
 FAILURES = (RobotError, ValueError, OSError)  # of a robot or of what drives it
 VERDICT_TIMEOUT = Parameter('verdict_timeout', 0.07, 'Oldest verdict of the monitor that counts '
@@ -249,6 +248,8 @@ class EpisodeServer(Node):
             while self._due >= 1:
                 sample = self._sample = self.robot.tick()
                 self._due -= 1
+                if sample.age > LATE:
+                    self._late = now
                 if not (sample.starting or self._stopping):
                     self._peaks = [max(peak, abs(value)) for peak, value in
                                    zip(self._peaks, sample.signals, strict=True)]
@@ -290,7 +291,7 @@ class EpisodeServer(Node):
                 and steady_now() - self._late < BLAME):
             outcome = dataclasses.replace(
                 outcome, is_datum=False, outcome=Outcome.INFRASTRUCTURE,
-                reason=f'the loop was late shortly before: {outcome.reason}')
+                reason=f'the loop or a state was late shortly before: {outcome.reason}')
         values, goal = self._in_force, self._goal
         self._in_force = self._goal = None
         self._stopping = False

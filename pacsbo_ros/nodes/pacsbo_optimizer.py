@@ -41,7 +41,7 @@ from pacsbo_ros.tuning.journal import Journal, JournalError, planned_budget
 from pacsbo_ros.tuning.keepsakes import Keepsakes
 from pacsbo_ros.tuning.report import write_report
 from pacsbo_ros.tuning.run_folder import RunFolder
-from pacsbo_ros.tuning.trial import START, Trial, VERIFICATION
+from pacsbo_ros.tuning.trial import START, Trial
 from pacsbo_ros.tuning.tuning import Tuning
 from pacsbo_ros.view.slices import Slices
 from rclpy.action import ActionClient
@@ -180,8 +180,8 @@ class PacsboOptimizer(Node):
 
     def _try(self, trial: Trial) -> EpisodeResult | None:
         """Have the robot try these values until there is a datum; None if the run moved on."""
-        self._approved = not self._p.require_approval or trial.role in (
-            START, REPEAT, VERIFICATION)
+        self._approved = (not self._p.require_approval or not trial.searches
+                          or trial.role in (START, REPEAT))
         repeats = 0
         while not self._dropped(trial):
             self._candidates.publish(progress.candidate(
@@ -201,8 +201,7 @@ class PacsboOptimizer(Node):
                           + self._controller_note(), trial)
                 self._wait(lambda: False, RETRY)
             else:
-                state = (OptimizerState.VERIFYING if trial.role == VERIFICATION
-                         else OptimizerState.RUNNING)
+                state = OptimizerState.RUNNING if trial.searches else OptimizerState.VERIFYING
                 self._say(state, f'episode {trial.iteration} is on the robot', trial)
                 result = self._run_episode(trial)
                 if result is not None and result.is_datum:
@@ -219,7 +218,7 @@ class PacsboOptimizer(Node):
 
     def _dropped(self, trial: Trial) -> bool:
         """Tell whether the operator wants no more new values and this is one."""
-        return self._finishing and trial.role != VERIFICATION
+        return self._finishing and trial.searches
 
     def _ready(self) -> bool:
         return (steady_now() - self._controller_seen < 0.5 and self._client.server_is_ready()
@@ -311,7 +310,7 @@ class PacsboOptimizer(Node):
             self._say(OptimizerState.FAILED, 'no verified safe values: '
                       + (tuning.reason or 'every verification was unsafe'))
         else:
-            self.folder.write_best_gains(tuning.problem, best, verified)
+            self.folder.write_best_gains(tuning.problem, best, verified, tuning.gain)
             self.exit_code = 0
             self._say(OptimizerState.FINISHED, tuning.reason)
         if self._p.report:

@@ -39,6 +39,7 @@ EVENTS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 RECORDS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE,
                      durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal is closed
+SYNCHRONISED = 10.0  # s; a clock that is further away is not one of the time of day
 REAL_TIME = 10  # priority among what is scheduled in real time
 
 
@@ -68,9 +69,15 @@ def process_number() -> int:
     return _MACHINE << 32 | secrets.randbits(32) | 1
 
 
-def clock_offset(source: int) -> float | None:
+def clock_offset(source: int, _: float) -> float | None:
     """Return our steady minus our system clock if the source has the same; None if it has not."""
     return time.monotonic() - time.time() if source >> 32 == _MACHINE else None
+
+
+def synchronised_offset(_: int, delay: float) -> float | None:
+    """Return the same for a source that only stamps, if that looks like the time of day."""
+    ours = time.monotonic() - time.time()
+    return ours if abs(delay - ours) < SYNCHRONISED else None
 
 
 def system_stamp() -> Time:

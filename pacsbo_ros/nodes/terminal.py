@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.tuning.run_folder import RunFolder
-from pacsbo_ros.tuning.trial import Told, VERIFICATION
+from pacsbo_ros.tuning.trial import Told
 from pacsbo_ros.tuning.tuning import Tuning
 from rich.console import Console
 from rich.table import Table
@@ -22,8 +22,8 @@ def line(tuning: Tuning, told: Told, seconds_left: float) -> str:
     """Return the progress after one episode."""
     measured, best = told.measured, tuning.best
     width = len(str(tuning.budget))
-    number = ('check'.rjust(2 * width + 1) if told.trial.role == VERIFICATION
-              else f'{tuning.searched:>{width}}/{tuning.budget}')
+    number = (f'{tuning.searched:>{width}}/{tuning.budget}' if told.trial.searches
+              else 'check'.rjust(2 * width + 1))
     so_far = f'{best.measured.reward:.4f}' if best else 'none'
     return (f'{number}  {values_text(told.trial.values):>16}  {told.trial.role:<13}'
             f'reward {measured.reward:.4f}  margin {measured.margin:5.2f}  '
@@ -39,11 +39,13 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
     table.add_row('episodes', _counts(tuning, outcomes))
     unsafe = sum(not t.measured.safe for t in tuning.told)
     table.add_row('unsafe episodes', str(unsafe))
-    # Every reading carries noise, and the best of many is a lucky one: hence the second reading.
-    for title, told in (('start', start), ('best reading', best), ('tried once more', verified)):
+    for title, told in (('first start', start), ('best values', best)):
         if told is not None:
             table.add_row(title, f'{values_text(told.trial.values)}  reward '
                           f'{told.measured.reward:.4f}  margin {told.measured.margin:.2f}')
+    # Every reading carries noise, and the best of many is a lucky one: hence others, afterwards.
+    if verified is not None:
+        table.add_row('verified', 'reward ' + tuning.gain.words(tuning.problem.robot.reward.unit))
     console = Console(soft_wrap=True, highlight=False)  # a path is copied whole or not at all
     console.print(table)
     console.print(f'run folder: {folder.path}')
@@ -57,7 +59,7 @@ def _counts(tuning: Tuning, outcomes: Sequence[int]) -> str:
     """Say how many episodes ended how; those that say nothing of the values were repeated."""
     told = Counter(t.measured.outcome for t in tuning.told)
     repeated = {code: count - told[code] for code, count in enumerate(outcomes)}
-    checks = sum(t.trial.role == VERIFICATION for t in tuning.told)
+    checks = sum(not t.trial.searches for t in tuning.told)
     return (_list(told) + (f', {checks} of them to verify the best values' if checks else '')
             + ('; said nothing and were repeated: ' + _list(repeated)
                if any(repeated.values()) else ''))

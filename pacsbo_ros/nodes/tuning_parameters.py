@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 from pacsbo_ros.core import Box, Predictor, Settings
 from pacsbo_ros.core.rules import COMPLETE
-from pacsbo_ros.core.settings import AUTO
+from pacsbo_ros.core.settings import AUTO, factors
 from pacsbo_ros.nodes.parameters import DECIMALS, Parameter, TEXTS
 from pacsbo_ros.predictor import CheckpointError, load_predictor
 from pacsbo_ros.robots.contract import Description
@@ -33,6 +33,8 @@ PARAMETERS = (
     Parameter('start', DECIMALS, 'Values known to be safe, one vector after the other.'),
     Parameter('start_repeats', 1, 'How often the starts are tried again: what differs is noise.',
               0, 100),
+    Parameter('verifications', 2, 'How often the best values are tried at the end, and beside '
+              'them the best start.', 1, 100),
     Parameter('method', 'pacsbo', 'pacsbo: as set below; paper: the choices of the paper; '
               'safeopt: the norm is known_norm.', choices=('pacsbo', 'paper', 'safeopt')),
     Parameter('known_norm', 2.0, 'B of every function, for safeopt only.', 1e-6, 1e6),
@@ -50,6 +52,8 @@ PARAMETERS = (
               choices=('matern32', 'matern52', 'rbf')),
     Parameter('length_scales', [0.3], 'Length scales, as shares of the box; one for all or '
               'one per value.'),
+    Parameter('length_scales_from_data', False, 'Take length_scales as a first guess and average '
+              'over shorter and longer ones as the data weigh them, for the rule student.'),
     Parameter('output_scale', 1.0, 'Prior variance of the scaled values.', 1e-6, 1e6),
     Parameter('noise_bound', 0.08, 'R: bound on the noise of the scaled values.', 0.0, 100.0),
     Parameter('noise_from_repeats', False, 'Estimate R from repeats instead of noise_bound.'),
@@ -65,7 +69,7 @@ def make_problem(p: SimpleNamespace, robot: Description) -> Problem:
     box, start = _box_and_start(p)
     known = p.known_norm if p.method == 'safeopt' else None
     return Problem(robot, box, start, _settings(p, len(robot.constraints)), known, p.seed,
-                   p.start_repeats)
+                   p.start_repeats, p.verifications)
 
 
 def check(p: SimpleNamespace) -> None:
@@ -95,6 +99,11 @@ def _settings(p: SimpleNamespace, constraints: int) -> Settings:
         'delta': p.delta, 'candidates': p.candidates, 'budget': p.iterations}
     if p.method == 'paper':
         return Settings.paper(**common)
+    if p.length_scales_from_data:
+        if p.rule != 'student':
+            raise ValueError(f'length_scales_from_data is true, but the rule is {p.rule}: only '
+                             'student averages; set rule to student')
+        common['length_scale_factors'] = factors(len(p.tuned))
     return Settings(rule=p.rule, scale_prior=p.scale_prior, step=p.step, **common)
 
 

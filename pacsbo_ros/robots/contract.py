@@ -155,6 +155,7 @@ class Sample:
     commands: tuple[float, ...]
     over: bool = False
     starting: bool = False  # the robot still gets to its start: nothing is judged yet
+    age: float = 0.0  # s since the signals were measured
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Tell how old the newest trustworthy message of a source is.
 
     delay      steady time of arrival minus the sender's stamp: lateness plus the clocks' offset
     least      the delay of a message that is not late at all
-    lateness   delay - least; beyond JITTER it counts as age
+    lateness   delay - least; beyond JITTER the whole of it counts as age
 
 Where sender and receiver read the same system clock, least is the receiver's own offset and every
 lateness is known, that of the first message too. Elsewhere it is learnt from the quickest message
@@ -30,6 +30,8 @@ import math
 
 DRIFT = 5e-4  # by how much two clocks may run at different speeds
 JITTER = 0.02  # s by which an ordinary message may be late
+LATE = 0.025  # s beyond which a state says nothing of the robot's present one
+Offset = Callable[[int, float], float | None]
 SENDERS = 64  # that are remembered; two that live are rivals long before
 
 
@@ -47,12 +49,12 @@ class Freshness:
     """Judge the messages of one topic."""
 
     def __init__(self, max_delay: float = 0.05, forget: float = 1.0,
-                 offset: Callable[[int], float | None] = lambda _: None) -> None:
+                 offset: Offset = lambda *_: None) -> None:
         """
         Let lateness up to max_delay [s] count as age; name rivals for forget seconds.
 
-        offset returns the receiver's steady minus its system clock for a sender that has the same
-        system clock, and None for any other.
+        offset takes a sender and the delay of its message, and returns the receiver's steady minus
+        its system clock where the sender has the same system clock, None for any other.
         """
         self._offset = offset
         self.max_delay = max_delay
@@ -61,16 +63,18 @@ class Freshness:
         self._source: int | None = None
         self._senders: dict[int, _Sender] = {}
         self._rivalled = -math.inf
+        self.refused = 0.0  # s, lateness of the newest message if that was its only fault
 
     def accept(self, now: float, stamp: float, order: float, source: int = 0) -> bool:
         """Note a message that was stamped and numbered by its sender; tell if it counts."""
+        self.refused = 0.0
         if not math.isfinite(stamp) or not math.isfinite(order):
             return False
         sender = self._hear(now, source)
         if order <= sender.order:
             return False
         delay = now - stamp
-        offset = self._offset(source)
+        offset = self._offset(source, delay)
         if offset is not None:
             least = offset
         else:
@@ -78,9 +82,10 @@ class Freshness:
             least = min(sender.least + creep, delay) if math.isfinite(sender.least) else delay
         lateness = delay - least
         if abs(lateness) > self.max_delay:
+            self.refused = lateness
             return False
         sender.order, sender.least, sender.counted = order, least, now
-        self._made = now - max(0.0, lateness - JITTER)
+        self._made = now - (lateness if lateness > JITTER else 0.0)
         return True
 
     def _hear(self, now: float, source: int) -> _Sender:

@@ -9,13 +9,13 @@ It starts disarmed, is armed by a person, and latches at the first check that fa
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 import math
 from typing import NamedTuple
 
-from pacsbo_ros.safety.freshness import Freshness
+from pacsbo_ros.safety.freshness import Freshness, Offset
 from pacsbo_ros.safety.limits import SafetyLimits, Watched
 
 
@@ -69,7 +69,7 @@ class Watch:
     """Judge the robot by the monitor's own limits."""
 
     def __init__(self, limits: SafetyLimits,
-                 offset: Callable[[int], float | None] = lambda _: None) -> None:
+                 offset: Offset = lambda *_: None) -> None:
         """Know nothing yet, disarmed; offset: see Freshness."""
         self.limits = limits
         self.sources = {s.source: Freshness() for s in limits.signals}

@@ -18,7 +18,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from pacsbo_ros.files import FileError, parse_json, read_open, RECORDS
+from pacsbo_ros.files import FileError, parse_json, read_bytes, read_open, RECORDS
 from pacsbo_ros.tuning.trial import Told
 
 FORMAT = 2
@@ -35,10 +35,9 @@ def planned_budget(path: Path) -> int | None:
     A run that is resumed with more iterations keeps it: what was promised was promised for it.
     """
     try:
-        with path.open('rb') as file:
-            header = parse_json(read_open(file, str(path), RECORDS).split(b'\n', 1)[0], 'line 1')
+        header = parse_json(read_bytes(path, RECORDS).split(b'\n', 1)[0], 'line 1')
         budget = header['problem']['settings']['budget']
-    except (OSError, FileError, KeyError, TypeError):
+    except (FileError, KeyError, TypeError):
         return None  # whoever opens the journal says what is wrong with it
     return budget if type(budget) is int and budget >= 1 else None
 

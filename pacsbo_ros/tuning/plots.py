@@ -12,7 +12,6 @@ from typing import Any, TYPE_CHECKING
 import numpy as np
 from pacsbo_ros.tuning.keepsakes import Progress
 from pacsbo_ros.tuning.run_data import RunData
-from pacsbo_ros.tuning.trial import VERIFICATION
 from pacsbo_ros.view import palette
 from pacsbo_ros.view.numbers import label, number, shown
 
@@ -53,7 +52,7 @@ def history(run: RunData) -> Figure:
     """Draw reward, every margin and every largest |signal| over the episodes."""
     episodes = run.column(lambda t: t.trial.iteration)
     safe = run.column(lambda t: t.measured.safe).astype(bool)
-    checked = np.array([t.trial.role == VERIFICATION for t in run.told])
+    checked = np.array([not t.trial.searches for t in run.told])
     count = 2 + len(run.robot.signals)
     rows = -(-count // 2)
     figure, grid = make_grid(0.15 + 2.75 * rows, rows, 2, gap=0.6, line=0.75)

@@ -18,7 +18,7 @@ from typing import Any, TYPE_CHECKING
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.tuning import belief_plots, plots
 from pacsbo_ros.tuning.run_data import RunData
-from pacsbo_ros.tuning.trial import START
+from pacsbo_ros.tuning.trial import START, Told
 from pacsbo_ros.view.numbers import label, number, quantity, shown, tuned_label
 from pacsbo_ros.view.words import outcome_name, risk
 
@@ -166,10 +166,7 @@ def _tiles(run: RunData) -> list[tuple[str, str]]:
     tiles = [(f'{unsafe} of {len(run.told)}', 'episodes unsafe')]
     best, unit = run.best, run.robot.reward.unit
     if best is not None:
-        gain = best.measured.reward - run.told[0].measured.reward
-        sign = '+' if gain >= 0 else ''
-        tiles = [(quantity(best.measured.reward, unit, 5),
-                  f'best reward, {sign}{number(gain, 3)} since the start'),
+        tiles = [_reward_tile(run, best, unit),
                  *((quantity(peak, s.unit), f'its largest |{s.name}|' + (
                      f' of {quantity(s.limit, s.unit)} allowed' if s.limit is not None else ''))
                    for s, peak in zip(run.robot.signals, best.measured.peaks, strict=False)),
@@ -183,6 +180,19 @@ def _tiles(run: RunData) -> list[tuple[str, str]]:
         if last.delta > 0:
             tiles.append((risk(last.delta_spent, last.delta), 'risk spent'))
     return tiles
+
+
+def _reward_tile(run: RunData, best: Told, unit: str) -> tuple[str, str]:
+    """Return the reward of the best values: as verified, or else the reading that chose them."""
+    gain = run.gain
+    if gain is None:
+        return quantity(best.measured.reward, unit, 5), 'best reading, not verified'
+    if gain.size is None:
+        return quantity(gain.best, unit, 5), 'reward of the best values, which are a start'
+    doubt = '' if gain.half_width is None else f' ± {number(gain.half_width, 2)}'
+    sign = '+' if gain.size >= 0 else ''
+    return (quantity(gain.best, unit, 5),
+            f'reward, verified: {sign}{number(gain.size, 3)}{doubt} beside the best start')
 
 
 def _notes(run: RunData) -> list[str]:

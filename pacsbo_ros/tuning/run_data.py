@@ -20,6 +20,7 @@ from pacsbo_ros.tuning.keepsakes import Keepsakes, Progress
 from pacsbo_ros.tuning.run_folder import BEST_GAINS, JOURNAL, PARAMETERS
 from pacsbo_ros.tuning.trace import Trace
 from pacsbo_ros.tuning.trial import START, Told, VERIFICATION
+from pacsbo_ros.tuning.verification import Gain, gain
 from pacsbo_ros.view.slices import Slices
 
 STAGES = 4  # pictures that show how the safe set grew
@@ -71,6 +72,11 @@ class RunData:
         """Return the best episode among values that were never unsafe."""
         return best_of(self.told)
 
+    @property
+    def gain(self) -> Gain | None:
+        """Return what the verification of the best values showed."""
+        return gain(self.told, self.best.trial.values) if self.best else None
+
     def column(self, value) -> np.ndarray:
         """Return a number of every episode."""
         return np.array([value(t) for t in self.told], float)
@@ -79,8 +85,11 @@ class RunData:
 def best_of(told: list[Told] | tuple[Told, ...]) -> Told | None:
     """Return the best episode among values that were never unsafe; None if there is none."""
     unsafe = {t.trial.values for t in told if not t.measured.safe}
-    return max((t for t in told if t.trial.values not in unsafe and t.trial.role != VERIFICATION),
-               key=lambda t: t.measured.reward, default=None)
+    safe = [t for t in told if t.trial.values not in unsafe and t.trial.searches]
+    # What was verified last is what the run chose: the best reading of all is but a lucky one.
+    verified = next((chosen for t in reversed(told) if t.trial.role == VERIFICATION
+                     and (chosen := [s for s in safe if s.trial.values == t.trial.values])), safe)
+    return max(verified, key=lambda t: t.measured.reward, default=None)
 
 
 def _chosen(told: list[Told]) -> dict[str, Told]:
@@ -91,12 +100,13 @@ def _chosen(told: list[Told]) -> dict[str, Told]:
     best = best_of(told)
     if best is not None and best is not told[0]:
         chosen['best'] = best
-    searched = [t for t in told if t.trial.role not in (START, VERIFICATION)]
+    searched = [t for t in told if t.trial.searches and t.trial.role != START]
     if searched:
         tightest = min(searched, key=lambda t: t.measured.margin)
         chosen['closest to a limit' if tightest.measured.safe else 'worst'] = tightest
-    if told[-1].trial.role == VERIFICATION:
-        chosen['verification'] = told[-1]
+    checks = [t for t in told if t.trial.role == VERIFICATION]
+    if checks:
+        chosen['verification'] = checks[-1]
     return chosen
 
 

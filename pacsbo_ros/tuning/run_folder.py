@@ -9,6 +9,7 @@ from typing import Any
 
 from pacsbo_ros.tuning.trial import Told
 from pacsbo_ros.tuning.tuning import Problem
+from pacsbo_ros.tuning.verification import Gain
 import yaml
 
 JOURNAL = 'episodes.jsonl'
@@ -57,11 +58,12 @@ class RunFolder:
         """Save the resolved parameters as a ROS parameter file."""
         self._write(PARAMETERS, yaml.safe_dump(parameters, sort_keys=False))
 
-    def write_best_gains(self, problem: Problem, best: Told, verified: Told) -> None:
+    def write_best_gains(self, problem: Problem, best: Told, verified: Told, gain: Gain) -> None:
         """Save all values, the best of what was tuned among them, as a ROS parameter file."""
         head = [f'# Best safely evaluated values of run {self.run_id} on {problem.robot.name}.',
                 f'# found in episode {_words(problem, best)}',
                 f'# verified in episode {_words(problem, verified)}',
+                f'# mean reward of the verification {gain.words(problem.robot.reward.unit)}',
                 f'# tuned: {", ".join(problem.box.names)}; the others as in every episode']
         nodes: dict[str, Any] = {}
         for name, value in problem.complete(best.trial.values).items():

@@ -9,7 +9,8 @@ from typing import Any
 from pacsbo_ros.robots.contract import EpisodeResult, Outcome
 
 START = 'start'  # role of a trial with the given safe values
-VERIFICATION = 'verification'  # role of the trial that confirms the best values
+VERIFICATION = 'verification'  # role of the trials that confirm the best values
+COMPARISON = 'comparison'  # role of the best start, tried again beside them
 
 
 @dataclass(frozen=True)
@@ -20,11 +21,16 @@ class Trial:
     values: tuple[float, ...]  # of what is tuned, physical units
     point: tuple[float, ...]  # the same in the unit cube
     seed: int  # of the robot's random start
-    role: str  # start, repeat, goal, maximiser, expander or verification
+    role: str  # start, repeat, maximiser, expander, verification or comparison
     domain: str  # start, hull, enlarged, box or verification
     mean: tuple[float, ...] = ()  # scaled outputs: reward, then constraints; empty if unknown
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
+
+    @property
+    def searches(self) -> bool:
+        """Tell whether it belongs to the search, and not to what comes after it."""
+        return self.role not in (VERIFICATION, COMPARISON)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 A tuning run as a step machine: next() names the values to try, tell() takes what they gave.
 
     start values, and again  ->  ask / tell until the budget is spent  ->  verify the best values
+                                                                           beside the best start
 
 Everything told is in the journal before the next step. A resumed run replays its journal through
 the same steps and checks that each proposal comes out as recorded, so it goes on exactly where
@@ -18,10 +19,11 @@ import numpy as np
 from pacsbo_ros.core import Best, Box, NothingToPropose, Predictor, REPEAT, SafeOptimizer, Settings
 from pacsbo_ros.robots.contract import Description
 from pacsbo_ros.tuning.journal import Journal, JournalError
-from pacsbo_ros.tuning.trial import Measured, START, Told, Trial, VERIFICATION
+from pacsbo_ros.tuning.trial import COMPARISON, Measured, START, Told, Trial, VERIFICATION
+from pacsbo_ros.tuning.verification import Gain, gain
 
 PREDICTED = 1e-6  # by how much predictions may differ when they are made again, elsewhere
-VERIFICATIONS = 3  # so many of the best values are tried before a run counts as failed
+CHOICES = 3  # so many of the best values may turn out unsafe before the run counts as failed
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Problem:
     known_norm: float | None = None  # None: PACSBO; a number: SafeOpt with this B
     seed: int = 0
     start_repeats: int = 1  # how often the starts are tried again: what differs is noise
+    verifications: int = 2  # how often the best values are tried at the end, and the best start
 
     def __post_init__(self) -> None:
         if not self.start:
@@ -43,6 +46,8 @@ class Problem:
             self.box.validate(values)
         if self.start_repeats < 0:
             raise ValueError(f'start_repeats is {self.start_repeats}; give 0 or more')
+        if self.verifications < 1:
+            raise ValueError(f'verifications is {self.verifications}; give 1 or more')
         if self.settings.dimension != self.box.dimension:
             raise ValueError(f'the settings have {self.settings.dimension} dimensions, the box '
                              f'has {self.box.dimension}')
@@ -115,7 +120,7 @@ class Tuning:
             self._search_on()
 
     def _replay(self, told: Told) -> None:
-        if told.trial.role == VERIFICATION:
+        if not told.trial.searches:
             self._end_search('the journal says that the search had ended')
         else:
             self._search_on()
@@ -152,7 +157,7 @@ class Tuning:
     @property
     def searched(self) -> int:
         """Return the number of episodes that count: all but the verifications."""
-        return sum(t.trial.role != VERIFICATION for t in self.told)
+        return sum(t.trial.searches for t in self.told)
 
     @property
     def searching(self) -> bool:
@@ -168,9 +173,16 @@ class Tuning:
     def best(self) -> Told | None:
         """Return the best episode among values that were never unsafe; None if there is none."""
         ranked = self._ranked()
-        chosen = self.choice
-        return next((t for t in ranked if chosen and t.trial.point == chosen.point),
+        # What is being verified stays the best, unless it turns out to be unsafe.
+        points = [t.trial.point for t in self._lately() if t.trial.role == VERIFICATION]
+        if chosen := self.choice:
+            points.append(chosen.point)
+        return next((t for point in points for t in ranked if t.trial.point == point),
                     ranked[0] if ranked else None)
+
+    def _lately(self) -> list[Told]:
+        """Return what was told after the search, the last first."""
+        return [*takewhile(lambda t: not t.trial.searches, reversed(self.told))]
 
     @property
     def choice(self) -> Best | None:
@@ -184,15 +196,21 @@ class Tuning:
 
     @property
     def verified(self) -> Told | None:
-        """Return the verification of the present best values; None if not done or unsafe."""
+        """Return the last verification of the present best values; None if one is missing."""
         best = self.best
-        return next((t for t in reversed(self.told) if t.trial.role == VERIFICATION
-                     and best and t.trial.values == best.trial.values), None)
+        done = [t for t in self.told if t.trial.role == VERIFICATION
+                and best and t.trial.values == best.trial.values]
+        return done[-1] if len(done) >= self.problem.verifications else None
+
+    @property
+    def gain(self) -> Gain | None:
+        """Return what the verification showed; None before there was one."""
+        return gain(self.told, self.best.trial.values) if self.best else None
 
     def _ranked(self) -> list[Told]:
         unsafe = {t.trial.values for t in self.told if not t.measured.safe}
         safe = [t for t in self.told
-                if t.trial.values not in unsafe and t.trial.role != VERIFICATION]
+                if t.trial.values not in unsafe and t.trial.searches]
         return sorted(safe, key=lambda t: -t.measured.reward)
 
     def _take(self, told: Told) -> None:
@@ -232,12 +250,31 @@ class Tuning:
         return None
 
     def _verification(self) -> Trial | None:
-        """Return the best values once more unless they were verified or too many failed."""
-        lately = takewhile(lambda t: t.trial.role == VERIFICATION, reversed(self.told))
+        """Return the best values or the best start once more; None when both were tried."""
+        lately = self._lately()
+        failed = {t.trial.values for t in lately
+                  if t.trial.role == VERIFICATION and not t.measured.safe}
         best = self.best
-        if best is None or self.verified is not None or len(list(lately)) >= VERIFICATIONS:
+        if best is None or len(failed) >= CHOICES:
+            return None
+        start = self._best_start(best)
+        done = sum(t.trial.role == VERIFICATION and t.trial.values == best.trial.values
+                   for t in self.told)
+        beside = sum(t.trial.role == COMPARISON for t in lately)
+        if start is not None and beside < min(done, self.problem.verifications) and lately:
+            return self._trial(start, COMPARISON, VERIFICATION)
+        if done >= self.problem.verifications:
             return None
         return self._trial(best.trial.values, VERIFICATION, VERIFICATION, best.trial.point)
+
+    def _best_start(self, best: Told) -> tuple[float, ...] | None:
+        """Return the start with the best mean reward; None if the best values are a start."""
+        starts = {t.trial.values for t in self._ranked() if t.trial.role == START}
+        if best.trial.values in starts or not starts:
+            return None
+        return max(sorted(starts), key=lambda values: float(np.mean(
+            [t.measured.reward for t in self.told
+             if t.trial.values == values and t.trial.searches])))
 
     def _trial(self, values: tuple[float, ...], role: str, domain: str,
                point: tuple[float, ...] | None = None, mean: tuple[float, ...] = (),

@@ -8,7 +8,7 @@ from pacsbo_ros.core.convolution import Convolution
 from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Kernel
 from pacsbo_ros.core.rkhs import RkhsFunction
-from pacsbo_ros.core.rules.student import NOMINAL
+from pacsbo_ros.core.rules.student import StudentRule
 from pacsbo_ros.core.scale import fit_scale
 from pacsbo_ros.core.student import Student
 import pytest
@@ -181,7 +181,7 @@ def test_delta_is_never_overspent_also_long_after_the_budget():
     state = optimizer.state()
     assert sum(e.amount for e in state.entries) <= state.delta
     assert state.spent > 0.8 * state.delta
-    assert optimizer._run.rule._rho <= NOMINAL * state.delta
+    assert optimizer._run.rule._rho <= StudentRule.nominal * state.delta
 
 
 def test_a_record_continues_identically():

@@ -22,7 +22,8 @@ class Graph(graphs.Graph):
     def start_optimizer(self, **parameters):
         return self.start('pacsbo_optimizer',
                           **{'run_dir': str(self.folder / 'run'), 'candidates': 400,
-                             'report': False, 'start_repeats': 0, **parameters})
+                             'report': False, 'start_repeats': 0, 'verifications': 1,
+                             **parameters})
 
 
 @pytest.fixture(scope='session', autouse=True)

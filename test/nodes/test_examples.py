@@ -41,7 +41,7 @@ def test_a_node_that_knows_nothing_of_it_is_tuned_by_a_file(tmp_path, name, dura
     data = yaml.safe_load(file.read_text())
     inner = data['/**']['ros__parameters']
     inner['episode'].update(duration=duration, settle=0.1)
-    inner['optimizer'].update(iterations=4, candidates=200, start_repeats=0)
+    inner['optimizer'].update(iterations=4, candidates=200, start_repeats=0, verifications=1)
     for signal in inner['signals'].values():
         signal['timeout'] = 10.0  # a busy machine holds the node up
     file.write_text(yaml.safe_dump(data, sort_keys=False))

@@ -78,12 +78,15 @@ def test_lateness_beyond_ordinary_jitter_is_age():
     assert fresh.accept(10.12, 10.105, 2)
     assert fresh.age(10.12) == 0.0  # 15 ms late
     assert fresh.accept(10.24, 10.2, 3)
-    assert fresh.age(10.24) == pytest.approx(0.04 - JITTER, abs=1e-3)
+    assert fresh.age(10.24) == pytest.approx(0.04, abs=1e-3)  # the whole of it
+    assert not fresh.accept(10.36, 10.3, 4)
+    assert fresh.refused == pytest.approx(0.06, abs=1e-3)
+    assert fresh.age(10.36) == pytest.approx(0.16, abs=1e-3)
 
 
 def test_with_a_common_clock_even_the_first_message_is_known_to_be_late():
     clock = {'offset': -5000.0}  # steady minus system time
-    fresh = Freshness(offset=lambda source: clock['offset'] if source == 7 else None)
+    fresh = Freshness(offset=lambda source, _: clock['offset'] if source == 7 else None)
     assert not fresh.accept(10.0, 5007.0, 1, 7)  # three seconds late
     assert not fresh.accept(10.0, 8610.0, 1, 7)  # from the future
     assert fresh.age(10.0) == math.inf

@@ -20,7 +20,8 @@ MADE = MadeUp(2, episodes=5)
 
 def told(i, role, reward=0.9, margin=0.5):
     """Return one episode."""
-    values = (-4.0 - 0.1 * i, 28.0 + i) if role != 'verification' else (-4.2, 30.0)
+    i_tried = 3 if role == 'verification' else i
+    values = (-4.0 - 0.1 * i_tried, 28.0 + i_tried)
     bounds = () if role in ('start', 'verification') else (0.0, 0.1, 0.2, 0.3)
     return Told(Trial(i, values, (0.5, 0.5), i, role, 'hull', bounds, bounds, bounds),
                 Measured(reward, reward, (margin, 1.0, 2.0), (), (0.25, 0.4, 300.0),

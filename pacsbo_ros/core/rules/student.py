@@ -6,10 +6,10 @@ A posterior in place of a norm: the Student-t band of `core.student`, for every 
 
 It spends a part of delta on every experiment: left/T with T the experiments of `budget` that are
 still to come, at least TAIL, so that a run may go on beyond its budget for ever and the sum stays
-below delta. Of what is spent, ρ = NOMINAL·left/T is used, because starts are chosen by their
-values and functions may be rougher than assumed. Outputs that can be unsafe share ρ.
-
-The length scale is averaged (`core.averaged`). m is 1, or what a predictor says (`core.history`).
+below delta. Of what is spent, ρ = nominal·left/T is used, because starts are chosen by their
+values (`core.calibrated`). Outputs that can be unsafe share ρ.
+The length scale is averaged (`core.averaged`); m is 1 or what a predictor says (`core.history`);
+every told value tests the model, and `alarms` of delta pays for false alarms (`core.doubts`).
 """
 
 from __future__ import annotations
@@ -19,19 +19,18 @@ import math
 import numpy as np
 from pacsbo_ros.core.averaged import Averaged, Field
 from pacsbo_ros.core.band import Band
-from pacsbo_ros.core.convolution import Convolution
-from pacsbo_ros.core.correlations import Correlations
+from pacsbo_ros.core.calibrated import calibrated
 from pacsbo_ros.core.domains import Domains
-from pacsbo_ros.core.history import Histories, RIVALS
+from pacsbo_ros.core.doubts import Doubts
+from pacsbo_ros.core.history import Histories
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.proposals import NormEstimate
 from pacsbo_ros.core.rule import Rule, rule, Setup, Term
 from pacsbo_ros.core.samples import Samples
-from pacsbo_ros.core.student import Student
+from pacsbo_ros.core.student import MISFIT
 from scipy.special import ndtri
 
 TAIL = 10  # experiments among which what is left is shared when the budget runs out
-NOMINAL = 0.03  # share of what is spent that the posterior may use: measured, see docs
 
 
 @rule('student')
@@ -41,53 +40,50 @@ class StudentRule(Rule):
     assumption = 'each output looks like a random function of its kernel, whatever its norm'
     spends = 'delta over the experiments of the budget, each at most its share'
     believes = True
+    alarms = 0.1  # part of delta for false alarms of the test
+    nominal = calibrated('student').nominal  # part of what is spent that the posterior may use
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         s = self.settings
         self.histories = Histories(s, setup.predictor)
-        factors = s.length_scale_factors
-        rivals = RIVALS - set(factors) if setup.predictor else set()  # only their evidence counts
-        self._correlations = {(k, f): Correlations(Convolution(k.stretched(f)))
-                              for k in s.kernels() for f in (*factors, *sorted(rivals))}
-        self._watched = [c for (_, f), c in self._correlations.items() if f not in rivals]
-        self.outputs = [Averaged(*({f: Student(self._correlations[k, f], s.scale_prior)
-                                    for f in chosen} for chosen in (factors, sorted(rivals))))
-                        for k in s.kernels()]
+        self.ledger.spend('student', 'false alarms', 0, self.alarms * s.delta)
+        self.doubts = Doubts(s, self.alarms * s.delta)
         self._judged = max(sum(math.isfinite(t) for t in s.thresholds), 1)
         self._norms: tuple[NormEstimate, ...] = ()
         self._rho, self._prior, self._residuals = 0.5, np.empty(0), np.zeros(s.outputs)
 
+    @property
+    def outputs(self) -> list[Averaged]:
+        """Give the model of every output."""
+        return self.doubts.models
+
     def add(self, samples: Samples) -> None:
-        """Take over the newest sample; a repeat is no new point."""
-        x = samples.A[-1]
-        if self.histories.asked and len(self._prior):
-            self._residuals = np.array([o.residual(x, samples.Y[-1, i], samples.variances(i)[-1])
-                                        for i, o in enumerate(self.outputs)])
-        if samples.repeats.count(tuple(x.tolist())) == 1:
-            for c in self._correlations.values():
-                c.add(x)
+        """Test the models by the newest sample, and take it over."""
+        if len(self._prior):
+            self._residuals = self.doubts.judge(samples)
+        self.doubts.add(samples)
 
     def start(self, X: Array, order: np.ndarray, samples: Samples) -> None:
         """Begin to keep posteriors on the candidates."""
-        for c in self._watched:
-            c.watch(X, self.settings.max_samples)
+        for bank in self.doubts.banks.values():
+            bank.watch(X)
 
     def replace(self, where: slice, X: Array) -> None:
         """Put other points into a part of the candidate set."""
-        for c in self._watched:
-            c.replace(where, X)
+        for bank in self.doubts.banks.values():
+            bank.replace(where, X)
         for model in (m for output in self.outputs for m in output.models if m.mu.size):
             model.replaced(where)
 
     def renew(self, samples: Samples, domains: Domains) -> Band:
         """Spend the share of the next experiment and give the band."""
-        for i, output in enumerate(self.outputs):
-            output.update(*samples.pooled(i))
+        self.doubts.update(samples)
         s = self.settings
+        self._noise = [float(samples.variances(i)[-1]) for i in self.groups]
         share = self.ledger.left / max(s.budget - samples.count, TAIL)
         self.ledger.spend('student', 'one experiment', samples.count, share)
-        self._rho = NOMINAL * share / self._judged
+        self._rho = self.nominal * share / self._judged
         before, self._prior = self._prior, np.array([o.scale for o in self.outputs])
         self._q = [o.quantiles(self._rho) for o in self.outputs]
         self._m = np.ones(s.outputs)
@@ -111,8 +107,7 @@ class StudentRule(Rule):
 
     def nugget(self, group: int) -> float:
         """Give the noise variance of the last sample, and the misfit."""
-        model = self.outputs[group].main
-        return float(model.lam[-1] * model.scale.square)
+        return self._noise[group] + MISFIT * self.outputs[group].main.scale.square
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -124,17 +119,22 @@ class StudentRule(Rule):
         """Give the quantile of the norm's posterior of every output as B; no band needs it."""
         return self._norms
 
+    @property
+    def starts_hold(self) -> bool:
+        """Tell whether no drift was found."""
+        return not self.doubts.drifted
+
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
         """Give the normal quantile and what the unknown scale adds to it."""
-        t, known = max(self._q[output]), -float(ndtri(self._rho))
-        return (Term('function', known, 'longer length_scales if they hold'),
-                Term('unknown scale', max(t - known, 0.0), 'starts further apart, a scale_prior'),
+        t, z = max(self._q[output]), -float(ndtri(self._rho))
+        return (Term('function', z, 'longer length_scales if they hold'),
+                Term('unknown scale', max(t - z, 0.0), 'starts further apart, a scale_prior'),
                 Term('predictor', max(self._m[output] - 1.0, 0.0) * t, 'no predictor'))
 
     def notices(self) -> tuple[str, ...]:
-        """Say which output's data leave the grid of length scales."""
-        return tuple(w for i, o in enumerate(self.outputs)
-                     for w in o.leaves_grid(self.settings.names[i]))
+        """Say which output drifts, is rougher than told or leaves the grid of length scales."""
+        each = zip(self.settings.names, self.outputs, strict=True)
+        return (*self.doubts.said, *(word for name, o in each for word in o.leaves_grid(name)))
 
     def length_scale_weights(self) -> tuple[tuple[float, ...], ...]:
         """Give the posterior of the length scale factors, one row per output."""

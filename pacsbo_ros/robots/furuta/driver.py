@@ -17,6 +17,8 @@ from pacsbo_ros.robots.furuta.dynamics import rk4, State
 from pacsbo_ros.robots.furuta.plant import Measurement, Plant, SAMPLE_PERIOD, VelocityFilter
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 
+STATE_TIMEOUT = 0.06  # s, a plant that is silent for longer has no state
+
 
 class DriverError(RobotError):
     """Report that a driver cannot do its work; the motor is off."""
@@ -24,6 +26,10 @@ class DriverError(RobotError):
 
 class Driver(Protocol):
     """Connect an episode to a pendulum, sampled every SAMPLE_PERIOD."""
+
+    @property
+    def age(self) -> float:
+        """Return how old the state is that read() returns [s]."""
 
     def reset(self, rng: np.random.Generator) -> None:
         """Prepare for an episode; a simulated plant draws its start from rng."""
@@ -43,6 +49,8 @@ class Driver(Protocol):
 
 class SimulatedDriver:
     """Simulate a plant sample by sample."""
+
+    age = 0.0
 
     def __init__(self, plant: Plant = CALIBRATED, *, hanging: bool = False,
                  log_length: int | None = None) -> None:

@@ -39,7 +39,6 @@ class Episode:
         self.push_due = 0.0  # rad/s to give the pendulum before the voltage of the last step
         self._samples = self.settings.samples
         self._push_sample = self.settings.push_sample
-        self._sample_reward = self.settings.reward.sample
         self._count = 0  # samples under the gains, which are those that are scored
         self._reward_sum = 0.0
         self._max_alpha = 0.0
@@ -69,11 +68,6 @@ class Episode:
     def volts(self) -> float:
         """Return the voltage of the last step."""
         return self._volts
-
-    @property
-    def max_abs_alpha(self) -> float:
-        """Return the largest pendulum angle so far, in rad."""
-        return self._max_alpha
 
     @property
     def elapsed(self) -> float:
@@ -154,7 +148,8 @@ class Episode:
         abs_alpha, abs_theta = abs(alpha), abs(theta)
         self._max_alpha = max(self._max_alpha, abs_alpha)
         self._max_theta = max(self._max_theta, abs_theta)
-        self._reward_sum += self._sample_reward(theta, alpha, theta_dot, alpha_dot, self._volts)
+        self._reward_sum += self.settings.reward.sample(theta, alpha, theta_dot, alpha_dot,
+                                                        self._volts)
         self._record(self._count, theta, alpha, theta_dot, alpha_dot)
         self._count += 1
         limits, backup = self.limits, self.settings.backup
@@ -192,8 +187,7 @@ class Episode:
         assert recovery is not None
         self._max_alpha = max(self._max_alpha, abs(alpha))
         self._max_theta = max(self._max_theta, abs(theta))
-        violated = abs(alpha) > limits.alpha or abs(theta) > limits.theta
-        self._limit_violated = self._limit_violated or violated
+        self._limit_violated |= abs(alpha) > limits.alpha or abs(theta) > limits.theta
         volts = recovery.step(theta, alpha, theta_dot, alpha_dot)
         if recovery.lost:
             return self._end(Outcome.TRIPPED, f'{self._reason} and lost it at alpha {alpha:.3f} '
@@ -245,6 +239,11 @@ class Episode:
     def _end(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> float:
         """Go over to zero volts for good."""
         self.phase = Phase.OVER
+        if (limit_violated or outcome is Outcome.CAUGHT) and self._sensors is not None:
+            doubt = self._sensors.doubt_of_fall()
+            if doubt:
+                outcome, limit_violated = Outcome.INVALID_STATE, False
+                reason = f'the sensors cannot be right: {doubt}'
         self._outcome, self._reason, self._limit_violated = outcome, reason, limit_violated
         self._volts = 0.0
         return 0.0

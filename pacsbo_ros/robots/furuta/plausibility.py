@@ -16,7 +16,12 @@ Five doubts, none of which the gains can cause:
     wrong way       the likeness of a joint fell below ANSWER: a flipped sensor or motor
     dead            neither angle moved by one count for REST
 
-The model is that of the preset; ANSWER leaves room for one that is wrong by a factor.
+and one that is asked before a fall is held against the gains:
+
+    swapped         shortly before, the equations with the two joints exchanged went with what was
+                    measured much better than the equations as they are
+
+The model is that of the preset; ANSWER and SWAPPED leave room for one that is wrong by a factor.
 """
 from __future__ import annotations
 
@@ -37,6 +42,8 @@ ANSWER = -0.35  # least likeness
 PUSHED = 0.1  # rad/s within a sample; what is more, and not by the motor, is somebody's push
 EXCITED = 0.3  # (rad/s)^2 of predicted changes before the likeness says anything
 LEAST = 10  # samples before it does
+SWAPPED = 0.6  # least squared error of the exchanged joints over that of the joints as they are
+FORGET = 0.95  # share of these errors that is kept from one sample to the next
 
 
 class Plausibility:
@@ -53,6 +60,8 @@ class Plausibility:
         self._last: Measurement | None = None
         self._volts = 0.0
         self._changes = [0.0, 0.0]  # p
+        self._exchanged = [0.0, 0.0]  # p if the joints were exchanged, in their order then
+        self._errors = [0.0, 0.0]  # of p and of those, squared, of late
         self._sums = [[0.0, 0.0], [0.0, 0.0]]  # of p q and of p p + q q, of each joint
         self._samples = 0
         self._past: list[tuple[float, float, float, float]] = []
@@ -117,18 +126,43 @@ class Plausibility:
 
     def _wrong_way(self, last: Measurement, now: Measurement, free: tuple[float, float]) -> str:
         """Compare the changes of the speeds with those of the model."""
+        wrong = 0.0
+        found = ''
         for name, i in (('theta', 0), ('alpha', 1)):
             p = self._changes[i] = (self._pole * self._changes[i]
                                     + (1 - self._pole) * SAMPLE_PERIOD * free[i])
             most = PUSHED + 3 * abs(p)
             q = max(-most, min(most, now[2 + i] - last[2 + i]))
+            wrong += (p - q) ** 2
             sums = self._sums[i]
             sums[0] += 2 * p * q
             sums[1] += p * p + q * q
             if (self._samples >= LEAST and sums[1] > EXCITED
                     and sums[0] < ANSWER * sums[1]):
-                return (f'{name} answers the voltage the wrong way (likeness '
-                        f'{sums[0] / sums[1]:.2f}); is a sensor or the motor flipped or swapped?')
+                found = (f'{name} answers the voltage the wrong way (likeness '
+                         f'{sums[0] / sums[1]:.2f}); is a sensor or the motor flipped or swapped?')
+        self._errors = [FORGET * self._errors[0] + wrong,
+                        FORGET * self._errors[1] + self._wrong_if_exchanged(last, now)]
+        return found
+
+    def _wrong_if_exchanged(self, last: Measurement, now: Measurement) -> float:
+        """Return the squared error of the model if each joint's sensor were the other's."""
+        theta, alpha, theta_dot, alpha_dot = last.alpha, last.theta, last.alpha_dot, last.theta_dot
+        free = accelerations(theta, math.sin(alpha), math.cos(alpha), theta_dot, alpha_dot,
+                             self._volts, self._model)
+        wrong = 0.0
+        for i in (0, 1):
+            p = self._exchanged[i] = (self._pole * self._exchanged[i]
+                                      + (1 - self._pole) * SAMPLE_PERIOD * free[i])
+            most = PUSHED + 3 * abs(p)
+            wrong += (p - max(-most, min(most, now[3 - i] - last[3 - i]))) ** 2
+        return wrong
+
+    def doubt_of_fall(self) -> str:
+        """Say what speaks against believing the fall that was just measured, or nothing."""
+        straight, exchanged = self._errors
+        if self._samples >= LEAST and exchanged < SWAPPED * straight:
+            return 'with the two angles exchanged they would make sense; are the encoders swapped?'
         return ''
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from pacsbo_ros.files import FileError, parse_yaml, read_bytes, TEXT
 from pacsbo_ros.robots.furuta.parameters import Parameters
 from pacsbo_ros.robots.furuta.plant import Plant
 import yaml
@@ -25,10 +26,9 @@ def write_preset(plant: Plant, path: Path, remark: str) -> None:
 def read_preset(path: Path) -> Plant:
     """Read a plant; every fault is a ValueError of one line."""
     try:
-        content = yaml.safe_load(path.read_text('utf-8'))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = error.strerror if isinstance(error, OSError) else 'it is not YAML'
-        raise ValueError(f'preset file {path} cannot be read: {reason}') from error
+        content = parse_yaml(read_bytes(path, TEXT), str(path))
+    except FileError as error:
+        raise ValueError(f'preset file {error}') from error
     if not isinstance(content, dict):
         raise ValueError(f'preset file {path} holds no fields; write them as name: number')
     numbers = _checked(path, content, Plant)

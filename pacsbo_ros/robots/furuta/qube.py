@@ -37,6 +37,8 @@ class WatchdogError(Exception):
 class QubeDriver:
     """Drive a Qube-Servo; call close() on every way out, or use it in a with statement."""
 
+    age = 0.0  # it is read when it is asked
+
     def __init__(self, version: int = 2, board: int = 0, cutoff: float = 82.0,
                  sdk: Any = None) -> None:
         """Open the board; sdk replaces Quanser's module in tests."""

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pacsbo_ros.files import FileError, read_bytes, RECORDS
 from scipy.signal import savgol_filter
 
 Array = NDArray[np.float64]
@@ -118,10 +119,11 @@ def read_recordings(path: Path | str) -> tuple[Recording, ...]:
     """Read a file of one or more recordings; every fault is a RecordingError of one line."""
     path = Path(path)
     try:
-        text = path.read_text('utf-8')
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else 'it is not text'
-        raise RecordingError(f'{path} cannot be read: {reason}') from error
+        text = read_bytes(path, RECORDS).decode('utf-8')
+    except FileError as error:
+        raise RecordingError(error) from error
+    except UnicodeDecodeError as error:
+        raise RecordingError(f'{path} cannot be read: it is not text') from error
     lines = [(i, line) for i, line in enumerate(text.splitlines(), 1)
              if line.strip() and not line.startswith('#')]
     names = [name.strip() for name in lines[0][1].split(',')] if lines else []

@@ -144,7 +144,8 @@ class Furuta:
         if episode is None:
             return Sample(0.0, signals, (0.0,))
         return Sample(episode.elapsed, signals, (episode.volts,), episode.done,
-                      episode.phase not in (Phase.RUNNING, Phase.RECOVERING, Phase.OVER))
+                      episode.phase not in (Phase.RUNNING, Phase.RECOVERING, Phase.OVER),
+                      self._driver.age)
 
     def stop(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:
         """Set zero volts; what the episode had shown so far is its result."""

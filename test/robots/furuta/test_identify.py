@@ -102,7 +102,7 @@ def test_a_plant_survives_its_file(name, tmp_path):
     ('parameters: {resistance: 0}', 'resistance is 0'),
     ('parameters: 3', 'parameters is 3'),
     ('- 1', 'holds no fields'),
-    ('a: [', 'it is not YAML'),
+    ('a: [', 'is not YAML'),
 ])
 def test_a_faulty_preset_file_is_refused_in_one_line(content, said, tmp_path):
     path = tmp_path / 'plant.yaml'

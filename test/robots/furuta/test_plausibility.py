@@ -2,66 +2,21 @@
 """Sensors that lie end an episode as such; a pendulum that falls or is pushed does not."""
 from dataclasses import replace
 import math
+from pathlib import Path
 
+from faults.sensors import false_alarms, frozen, late, lies_told, run, shifted, swapped, turned
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
-from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.episode import Episode
 from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Start
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.plant import Measurement
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
-from pacsbo_ros.robots.furuta.running import tick
 from pacsbo_ros.robots.furuta.swing_up import SwingUp
 import pytest
 
 GOOD = Gains(-2.0, 25.0)
 CHECKED = EpisodeSettings(check_sensors=True)
-
-
-class Liar:
-    """A pendulum between whose sensors and whose controller somebody stands."""
-
-    def __init__(self, plant, spoil, seed=0, hanging=False):
-        self.driver = SimulatedDriver(plant, hanging=hanging)
-        self.driver.reset(np.random.default_rng(seed))
-        self.spoil, self.samples, self.kept = spoil, 0, None
-        self.write, self.push = self.driver.write, self.driver.push
-
-    def read(self):
-        self.samples += 1
-        return self.spoil(self, self.driver.read())
-
-
-def run(plant, spoil=lambda _, state: state, gains=GOOD, seed=0, settings=CHECKED):
-    liar = Liar(plant, spoil, seed, settings.start is not Start.UPRIGHT)
-    episode = Episode(gains, None, settings, seed)
-    while not episode.done:
-        tick(liar, episode)
-    return episode.result()
-
-
-def frozen(joints, since):
-    """Keep some joints as they were, with fresh stamps."""
-    def spoil(liar, state):
-        if liar.samples <= since:
-            liar.kept = state
-        kept = liar.kept
-        return Measurement(*((kept if i % 2 in joints else state)[i] for i in range(4)))
-    return spoil
-
-
-def turned(theta, alpha):
-    """Wire sensors with another sign."""
-    return lambda _, s: Measurement(theta * s.theta, alpha * s.alpha, theta * s.theta_dot,
-                                    alpha * s.alpha_dot)
-
-
-def shifted(index, by, since=300):
-    def spoil(liar, state):
-        return state._replace(**{Measurement._fields[index]: state[index] + by}
-                              if liar.samples >= since else {})
-    return spoil
 
 
 LIES = {
@@ -70,8 +25,9 @@ LIES = {
     'frozen arm': (frozen((0,), 300), 'theta'),
     'flipped pendulum': (turned(1, -1), 'wrong way'), 'flipped arm': (turned(-1, 1), 'wrong way'),
     'flipped motor': (turned(-1, -1), 'wrong way'),
-    'a counter that wraps': (shifted(0, 2 * math.pi), 'jumped'),
-    'lost counts': (shifted(1, 0.3), 'contradict'),
+    'a counter that wraps': (shifted(0, 2 * math.pi, 300), 'jumped'),
+    'lost counts': (shifted(1, 0.3, 300), 'contradict'),
+    'swapped': (swapped(1), ''), 'swapped under way': (swapped(300), ''),
     'no speeds': (lambda _, s: s._replace(theta_dot=0.0, alpha_dot=0.0), 'contradict'),
     'flipped speeds': (lambda _, s: s._replace(theta_dot=-s.theta_dot, alpha_dot=-s.alpha_dot),
                        ''),
@@ -88,6 +44,19 @@ def test_a_lie_ends_the_episode_and_is_never_a_datum(preset, lie):
         assert not result.is_datum
         assert words in result.reason
         assert 'sensors cannot be right' in result.reason
+
+
+@pytest.mark.parametrize('delay', [0.03, 0.1, 0.5, 3.0])
+def test_states_that_come_late_are_no_states(delay):
+    result = run(CALIBRATED, late(delay, 300))
+    assert result.outcome is Outcome.INVALID_STATE
+    assert 'not finite' in result.reason
+    assert result.duration < 1.5 + 0.07
+
+
+def test_honest_sensors_are_believed_and_no_lie_is_told():
+    assert not false_alarms(30, Path(), seed=11).complaints
+    assert not lies_told(36, Path(), seed=12).complaints
 
 
 def test_without_the_check_frozen_sensors_would_be_the_best_of_all_gains():

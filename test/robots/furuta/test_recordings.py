@@ -90,7 +90,7 @@ def test_a_file_that_is_no_table_is_refused_in_one_line(content, said, tmp_path)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(RecordingError, match=r'nowhere\.csv cannot be read: No such file'):
+    with pytest.raises(RecordingError, match=r'nowhere\.csv: cannot be read: No such file'):
         read_recordings(tmp_path / 'nowhere.csv')
 
 

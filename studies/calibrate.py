@@ -1,0 +1,109 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""
+Choose how much of delta the posterior of the rule `student` may use: learn, then test.
+
+    python -m studies.calibrate                      resumable; writes the file that is shipped
+
+A posterior keeps its promise where functions and starts are as assumed. Starts are chosen by their
+values, boxes have edges, functions have a hundred centres: so the part `nominal` of what is spent
+is used. The values of LADDER are tested in order, the most careful first. For each and every kind
+of start the hypothesis "more than delta of the runs are unsafe" is tested by the binomial
+distribution at the level (1 - confidence)/kinds; the first value for which it is not rejected ends
+the ladder, and the last one that passed is taken. Testing in a fixed order and stopping at the
+first failure needs no further correction, so with probability `confidence` the share of unsafe
+runs is at most delta for every kind of start, over the worlds of this study.
+
+  symbol    meaning
+  run       30 samples, function FIRST + i; no report uses these functions
+  limit     one-sided upper limit of the share of unsafe runs at the level of one kind
+"""
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+import json
+from pathlib import Path
+
+from pacsbo_ros.core.calibrated import digest
+from pacsbo_ros.core.rules.student import StudentRule
+from pacsbo_ros.executors import carry_out
+from scipy.stats import beta
+from studies import band, records
+from studies.records import Record
+
+FIRST = 40_000
+LADDER = (0.03, 0.1)
+DELTA, CONFIDENCE = 0.1, 0.95
+WORLDS = ('assumed', 'large', 'smooth')
+DIMENSIONS = (1, 2)
+SHIPPED = Path('pacsbo_ros/core/calibration/student.json')
+
+
+def run(key: Record) -> Record:
+    """Run the rule with one nominal value on one function."""
+    made = type('Nominal', (StudentRule,), {'nominal': key['nominal']})
+    found = band.run({**key, 'method': 'default', 'truth': 1.0}, made)
+    return {'unsafe': found['unsafe'], 'left': found['left']}
+
+
+def limit(unsafe: int, runs: int, level: float) -> float:
+    """Give the one-sided upper limit of a share (Clopper and Pearson)."""
+    return 1.0 if unsafe == runs else float(beta.ppf(1.0 - level, unsafe + 1, runs - unsafe))
+
+
+def wanted(nominal: float, kind: str, functions: int) -> list[Record]:
+    """List the runs of one value and one kind of start, worlds and dimensions in turn."""
+    cells = [(w, n) for w in WORLDS for n in DIMENSIONS]
+    return [{'nominal': nominal, 'starts': kind, 'world': cells[i % len(cells)][0],
+             'n': cells[i % len(cells)][1], 'index': FIRST + i} for i in range(functions)]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Climb the ladder and write the calibration."""
+    parser = argparse.ArgumentParser(prog='python -m studies.calibrate',
+                                     description='Calibrate the rule student.')
+    records.add_options(parser, 'results/calibrate')
+    parser.add_argument('--functions', type=int, default=96, help='runs per kind of start')
+    parser.add_argument('--ship', type=Path, default=SHIPPED, help='file to write')
+    options = parser.parse_args(arguments)
+    return carry_out(parser, lambda: _study(options, arguments))
+
+
+def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> int:
+    level = (1.0 - CONFIDENCE) / len(band.STARTS)
+    chosen, starts, tried, runs = 0.0, {}, {}, []
+    with records.open_executor(options) as executor:
+        for nominal in LADDER:
+            kinds = {}
+            for kind in band.STARTS:
+                made = records.collect(
+                    run, wanted(nominal, kind, options.functions),
+                    options.out / 'runs' / f'{nominal}_{kind}.jsonl', executor,
+                    f'{nominal} {kind}')
+                runs += made
+                unsafe = sum(r['unsafe'] > 0 for r in made)
+                kinds[kind] = {
+                    'runs': len(made), 'unsafe': unsafe,
+                    'limit': round(limit(unsafe, len(made), level), 4),
+                    'left': round(sum(r['left'] for r in made) / len(made), 4)}
+            holds = all(k['limit'] <= DELTA for k in kinds.values())
+            tried[f'{nominal:g}'] = holds
+            print(f'nominal {nominal:g}: {"holds" if holds else "fails"}: {kinds}')
+            if not holds:
+                break
+            chosen, starts = nominal, kinds
+    if not chosen:
+        print(f'Nothing holds at {options.functions} runs; the shipped file stays')
+        return 1
+    data = {'nominal': chosen, 'delta': DELTA, 'confidence': CONFIDENCE,
+            'command': f'python -m studies.calibrate --functions {options.functions}',
+            'functions': [FIRST, FIRST + options.functions - 1], 'worlds': list(WORLDS),
+            'dimensions': list(DIMENSIONS), 'starts': starts, 'tried': tried,
+            'made_by': records.provenance('studies.calibrate', runs, arguments)}
+    options.ship.write_text(
+        json.dumps({**data, 'sha256': digest(data)}, indent=1) + '\n', encoding='utf-8')
+    return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())
