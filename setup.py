@@ -28,9 +28,10 @@ setup(
     install_requires=['numpy>=1.26', 'scipy>=1.11', 'pyyaml>=6', 'tqdm', 'rich', 'matplotlib'],
     extras_require={
         'train': ['torch==2.13.0', 'scikit-learn', 'distributed'],
-        'dashboard': ['nicegui>=3'],
+        'dashboard': ['nicegui>=3,<4'],
         'optuna': ['optuna'],
+        'mujoco': ['mujoco>=3.2'],
         'bench': ['torch==2.13.0', 'botorch', 'scikit-learn'],
-        'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3', 'selenium'],
+        'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3,<4', 'selenium'],
     },
 )

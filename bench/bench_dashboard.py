@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager, ExitStack, suppress
-from html import unescape
 import json
 import os
 from pathlib import Path
@@ -113,12 +112,7 @@ class Tab(threading.Thread):
         with urlopen(f'http://{address}/', timeout=120) as answer:
             page = answer.read().decode()
         query = ast.literal_eval(re.search(r"query: ({'client_id'.*?}),", page).group(1))
-        elements = json.loads(unescape(re.search(r'String\.raw`(.*?)`\)', page, re.S).group(1)))
-        # The 3-D scene is sent nothing before it has said that it is there.
-        self._scene = next({'id': int(number), 'client_id': query['client_id'],
-                            'listener_id': event['listener_id'], 'args': []}
-                           for number, element in elements.items()
-                           for event in element.get('events', ()) if event['type'] == 'init')
+        self._client = query['client_id']
         values = {**query, 'implicit_handshake': 'true',
                   'tab_id': str(uuid4()), 'document_id': str(uuid4()), 'EIO': 4,
                   'transport': 'websocket'}
@@ -126,6 +120,8 @@ class Tab(threading.Thread):
         self._socket = self._open.enter_context(connect(
             f'ws://{address}/_nicegui_ws/socket.io/?{urlencode(values)}',
             origin=f'http://{address}', max_size=None, open_timeout=120))
+        self._greeted: set[str] = set()
+        self._acknowledged = 0.0
         self.updates = 0
         self.hung = False  # if set it reads no more, as a browser that hangs
         self.start()
@@ -138,12 +134,31 @@ class Tab(threading.Thread):
                     return
                 if frame.startswith('0'):
                     self._socket.send('40')
-                elif frame.startswith('40'):
-                    self._socket.send('42' + json.dumps(['event', self._scene]))
                 elif frame == '2':
                     self._socket.send('3')
                 elif frame.startswith('42'):
                     self.updates += 1
+                    self._acknowledge(frame)
+                    if '"init"' in frame:  # the only event that is answered
+                        self._greet(*json.loads(frame[2:]))
+
+    def _acknowledge(self, frame: str) -> None:
+        """Say every 3 s what has come, as the page's script does: else no more is sent."""
+        number = re.search(r'"_id":(\d+)', frame)
+        if number is not None and time.monotonic() - self._acknowledged > 3.0:
+            self._acknowledged = time.monotonic()
+            self._socket.send('42' + json.dumps(['ack', {
+                'client_id': self._client, 'next_message_id': int(number[1]) + 1}]))
+
+    def _greet(self, kind: str, elements: dict) -> None:
+        """Say that a new 3-D scene is there: it is sent nothing before that."""
+        for number, element in elements.items() if kind == 'update' else ():
+            for event in (element or {}).get('events', ()) if number != '_id' else ():
+                if event['type'] == 'init' and number not in self._greeted:
+                    self._greeted.add(number)
+                    self._socket.send('42' + json.dumps(['event', {
+                        'id': int(number), 'client_id': self._client,
+                        'listener_id': event['listener_id'], 'args': []}]))
 
     def close(self) -> None:
         """Leave."""

@@ -29,6 +29,7 @@ def trip_samples(falling: bool) -> int:
     commands: list[float] = []
 
     class Recorder(SimulatedDriver):
+
         def write(self, volts: float) -> None:
             commands.append(volts)
             super().write(volts)

@@ -8,6 +8,7 @@ import contextlib
 from functools import partial
 from pathlib import Path
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -22,10 +23,10 @@ from faults.rows import Row
 Job = Callable[[Path], Iterator[Row]]
 
 
-def failed(name: str, error: BaseException) -> Row:
+def failed(name: str, error: BaseException, rig: Rig | None = None) -> Row:
     """Return the line of a fault that the campaign itself could not survive."""
     row = Row(name, 'the campaign failed', repeats=1)
-    row.complain(f'{type(error).__name__}: {error}')
+    row.complain(f'{type(error).__name__}: {error}' + (f'; {rig.words()}' if rig else ''))
     return row
 
 
@@ -54,6 +55,7 @@ def main() -> int:
         print(report.line(row), *row.complaints, sep='\n    ', flush=True)
 
     jobs = list(chosen(arguments.only, repeats))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with own_domain(), tempfile.TemporaryDirectory(
                 prefix='faults-', ignore_cleanup_errors=True) as scratch:
@@ -91,7 +93,7 @@ def in_rig(faults: Sequence[Fault], options: dict, repeats: int, folder: Path) -
                 rig = rig or Rig(folder / f'rig{number}', **options)
                 yield campaign.run(rig, fault, repeats)
             except (Exception, SystemExit) as error:  # the table has to come, whatever happens
-                yield failed(fault.name, error)
+                yield failed(fault.name, error, rig)
                 close(rig)
                 rig = None
     finally:

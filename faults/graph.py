@@ -111,12 +111,17 @@ class Client:
         return wait_for(lambda: (m := self.last(topic)) is not None and condition(m) and m,
                         f'a {topic} that fits (last: {self.last(topic)})', patience)
 
-    def call(self, service: str, patience: float = PATIENCE) -> Trigger.Response:
-        """Call a service and return its answer."""
+    def find(self, service: str, patience: float = PATIENCE) -> Any:
+        """Return the client of a service that is there."""
         if service not in self._services:
             self._services[service] = self.node.create_client(Trigger, service)
         client = self._services[service]
         assert client.wait_for_service(timeout_sec=patience), f'no service {service}'
+        return client
+
+    def call(self, service: str, patience: float = PATIENCE) -> Trigger.Response:
+        """Call a service and return its answer."""
+        client = self.find(service, patience)
         # A killed server is believed to live for a while: ask again, as a person would.
         asked: list[Any] = []
 

@@ -12,7 +12,7 @@ import subprocess
 
 from faults.rows import Row
 
-HEAD = '''# What happens when something breaks
+HEAD = """# What happens when something breaks
 
 Made by `make faults`: real processes over DDS, a real tuning run on a pendulum in a process of its
 own. *To zero*: time from the fault to zero volts as the plant's log has it (for faults of the
@@ -23,7 +23,7 @@ the run went on. *Machine*: for how long a process that does nothing but look at
 all others where the system allows it, was not run at most; a repeat during which that was more
 than 20 ms is lost to the machine and tried again.
 
-'''
+"""
 
 
 def milliseconds(seconds: float | None) -> str:

@@ -1,6 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """
-A yardstick for estimates of norms: Bayes' rule, used by who knows how the functions are drawn.
+A yardstick for estimates of norms: Bayes' rule, if one knows how the functions are drawn.
 
   symbol   meaning                                                     shape
   A, y     samples and what was measured there                         (N, n), (N,)

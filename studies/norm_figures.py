@@ -129,7 +129,6 @@ def growth(out: Path) -> list[Line]:
     return lines
 
 
-
 def interpolants(out: Path) -> list[Line]:
     """Draw Fig. 4: random functions through N samples, and the histogram of their norms."""
     figure, panels = canvas.axes(2, 3, (3.1, 2.3))

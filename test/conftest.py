@@ -12,6 +12,7 @@ settings.load_profile('busy')
 
 
 HERE = Path(__file__).parent
+PATIENCE = 120.0  # s
 GRAPHS = ('nodes', 'faults', 'examples')  # folders whose tests start real processes
 
 
@@ -28,7 +29,7 @@ class Browser:
     def __init__(self, driver):
         self.driver = driver
 
-    def open(self, url, width=1440, height=900):
+    def open(self, url, width=1440, height=900):  # noqa: A003
         """Open a page in a window of a desktop's or a phone's size."""
         self.driver.execute_cdp_cmd('Emulation.setDeviceMetricsOverride', {
             'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 600})
@@ -70,6 +71,7 @@ def chromium(tmp_path_factory):
     options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
     driver = webdriver.Chrome(options=options,
                               service=webdriver.ChromeService(executable_path=helper))
+    driver.set_script_timeout(PATIENCE)  # a browser that draws in software answers when it can
     yield driver
     with contextlib.suppress(Exception):
         driver.quit()
@@ -77,7 +79,7 @@ def chromium(tmp_path_factory):
 
 @pytest.fixture
 def browser(chromium):
-    """An empty tab without a past, which is left empty."""
+    """Return an empty tab without a past, which is left empty."""
     made = Browser(chromium)
     made.errors()
     yield made

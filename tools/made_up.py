@@ -79,7 +79,7 @@ class MadeUp:
         """Return points of the unit cube in their own units."""
         return np.array(self.lower) + points * np.subtract(self.upper, self.lower)
 
-    def slice(self, x: int, y: int, told: int, best: Array) -> SimpleNamespace:
+    def slice(self, x: int, y: int, told: int, best: Array) -> SimpleNamespace:  # noqa: A003
         """Return a GainSlice."""
         axis = np.linspace(0, 1, POINTS)
         one = x == y
@@ -139,9 +139,12 @@ class MadeUp:
             'signal_units': [s[1] for s in SIGNALS[self.robot]], 'peaks': self.peaks[last],
             'limits': self.limits, 'best_values': self.values(self.points[best]),
             'best_reward': self.rewards[best], 'delta': 0.1, 'delta_spent': 0.03,
-            'ledger': ['norm bounds of 24 episodes: 0.02', 'noise bound: 0.01'],
+            'ledger': ['noise: noise of reward, 0.01',
+                       f'student: one experiment, 0.02 in {told} parts, the last after {told} '
+                       'samples'],
             'warnings': ['noise of overshoot is 0.021, above its bound 0.020; raise noise_bound'],
-            'length_scales': [0.1, 0.2, 0.4, 0.8], 'length_scale_weights': [0.05, 0.6, 0.3, 0.05],
+            'length_scales': [0.1, 0.2, 0.4, 0.8], 'length_scale_weights': rng.dirichlet(
+                [2.0, 8.0, 4.0, 1.0], len(functions)).ravel().tolist(),
             'domains': ['hull', 'enlarged', 'box'], 'safe_share': [0.02, 0.05, 0.11],
             'functions': functions, 'norm_bound': rng.uniform(1, 4, 3 * len(functions)),
             'outcome_count': [told - 2, 1, 1, 0, 0, 0, 0, 0, 0], **changes})

@@ -6,7 +6,7 @@ from pacsbo_ros.nodes import bringup, parameter_files
 from pacsbo_ros.nodes.parameters import markdown
 
 PAGE = Path(__file__).resolve().parent.parent / 'docs' / 'parameters.md'
-HEAD = '''# Launch arguments and parameters
+HEAD = """# Launch arguments and parameters
 
 Made by `.venv/bin/with-ros python tools/parameter_docs.py` from the tables in the code.
 
@@ -15,7 +15,7 @@ A section or name that no node has, a value outside its range or of the wrong ty
 the launch files refuse it before any node starts, with one line that says what is allowed or names
 the nearest right word. Only parameters marked (live) can be changed while the node runs;
 `ros2 param describe` shows the same text.
-'''
+"""
 
 
 def _arguments(title: str, table) -> str:

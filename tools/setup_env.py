@@ -84,10 +84,11 @@ def step(name, key, words, action):
     stamp.write_text(key)
 
 
-def check_machine():
+def check_machine(sourced):
     """Say plainly what the machine lacks."""
     version = sys.version_info[:2]
-    if not OLDEST <= version <= NEWEST:
+    # A sourced ROS 2 has been built for its own Python, which may be newer than the wheels.
+    if version < OLDEST or (version > NEWEST and not sourced):
         raise SetupError(
             'Python {}.{} is not supported: 3.10 to 3.13 are. Choose another one, for example\n'
             '  make PYTHON=python3.11'.format(*version))
@@ -221,8 +222,8 @@ def write_wrapper(sourced):
 
 def main():
     """Bring `.venv` up to date."""
-    check_machine()
     sourced = sourced_ros()
+    check_machine(sourced)
     distro = os.environ.get('ROS_DISTRO') or 'kilted'
     wheels = ROOT / 'requirements' / f'ros-{distro}.txt'
     if not sourced and not wheels.exists():

@@ -194,12 +194,12 @@ class NormRule(Rule):
             for d in domains.names:
                 for j, (i, b) in enumerate(zip(members, bounds[d], strict=True)):
                     word = eta[d][j]
-                    led = word is not None and word >= b.B
+                    higher = word is not None and word >= b.B
                     found[i, d] = NormEstimate(
-                        i, d, max(b.B, word or 0.0), self.name, 'predictor' if led else 'bound',
+                        i, d, max(b.B, word or 0.0), self.name, 'predictor' if higher else 'bound',
                         float(norms[j]), r[d], word, b.centre, b.low, b.high, b.draws, b.delta,
                         # A word is about the whole norm, and noise may feign energy.
-                        0.0 if led else b.shown)
+                        0.0 if higher else b.shown)
         return tuple(e for i in range(self.settings.outputs)
                      for e in _nested([found[i, d] for d in domains.names]))
 

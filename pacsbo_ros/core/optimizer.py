@@ -13,12 +13,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from pacsbo_ros.core import proposals as said
 from pacsbo_ros.core.band import Band
 from pacsbo_ros.core.choice import Choice, CHOICES, View
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.proposals import Best, NothingToPropose, Proposal, State
+from pacsbo_ros.core.proposals import (
+    Best,
+    NOISE_UNKNOWN,
+    NothingToPropose,
+    Proposal,
+    REPEAT,
+    State,
+)
 from pacsbo_ros.core.rule import Predictor, RuleMaker, RULES
 from pacsbo_ros.core.run import Run
 from pacsbo_ros.core.samples import Sample
@@ -92,13 +98,13 @@ class SafeOptimizer:
         run, s = self._run, self.settings
         missing = run.missing()
         if missing and s.noise_bound == AUTO and missing.startswith('noise_bound'):
-            return NothingToPropose(said.NOISE_UNKNOWN, missing)
+            return NothingToPropose(NOISE_UNKNOWN, missing)
         self._require_bands()
         view = View(s, self.seed, run.samples, run.rule, run.band, run.S, run.X, run.h_min)
         chosen = self._choose(view) if np.any(run.S) else None
         if chosen and run.S[chosen[0]] and only_measured_is_safe(run):
             repeat = opening_repeat(run, view)
-            chosen = None if repeat is None else (repeat, said.REPEAT)
+            chosen = None if repeat is None else (repeat, REPEAT)
         if chosen is None:
             return why_nothing(run, view)
         at, role = chosen
@@ -158,7 +164,8 @@ class SafeOptimizer:
                         for d in names},
             domain_share={d: float(np.mean(masks[d])) for d in names},
             norms=run.rule.norms, delta=run.ledger.delta, spent=run.ledger.spent,
-            entries=run.ledger.entries, notices=self.notices)
+            entries=run.ledger.entries,
+            length_scale_weights=run.rule.length_scale_weights(), notices=self.notices)
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -76,6 +76,7 @@ class State:
     delta: float  # what may be spent in the whole run
     spent: float  # and what is, after these samples
     entries: tuple[Entry, ...]  # by whom, on what, when
+    length_scale_weights: tuple[tuple[float, ...], ...]  # of the factors, one row per output
     notices: tuple[str, ...]  # sentences for the user, on noise and model
 
 

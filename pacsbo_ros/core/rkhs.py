@@ -100,11 +100,6 @@ def reciprocal_covariance_integral(var: Array, inside: np.ndarray) -> Array:
     return np.asarray(1.0 / np.maximum(integral, np.finfo(float).tiny ** 0.5))
 
 
-def expected_mean_norm_square(c: float, v: Array, output_scale: float = 1.0) -> float:
-    """Give E‖μ_A‖² = c²(1 - mean v / k(x,x)) for random functions with E‖ρ‖² = c²."""
-    return float(c * c * (1.0 - np.mean(v) / output_scale))
-
-
 class Interpolants:
     """Know the distribution of ‖ρ‖ over random interpolants of one Gaussian process."""
 

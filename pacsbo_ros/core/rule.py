@@ -141,6 +141,10 @@ class Rule(ABC):
         """Say in sentences what the user should know about the model."""
         return ()
 
+    def length_scale_weights(self) -> tuple[tuple[float, ...], ...]:
+        """Give the posterior of `length_scale_factors`, one row per output; none if fixed."""
+        return ()
+
 
 RuleMaker = Callable[[Setup], Rule]
 RULES: dict[str, RuleMaker] = {}

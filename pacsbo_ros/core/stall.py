@@ -11,9 +11,13 @@ say which output, which part of its band, and what helps.
 from __future__ import annotations
 
 import numpy as np
-from pacsbo_ros.core import proposals as said
 from pacsbo_ros.core.choice import View
-from pacsbo_ros.core.proposals import NothingToPropose
+from pacsbo_ros.core.proposals import (
+    NORM_GREW,
+    NOTHING_UNCERTAIN,
+    NothingToPropose,
+    SAFE_SET_EMPTY,
+)
 from pacsbo_ros.core.run import Run
 from pacsbo_ros.core.safe_sets import nearest_to_safe
 
@@ -52,12 +56,12 @@ def why_nothing(run: Run, view: View) -> NothingToPropose:
     fresh = [i for i in np.flatnonzero(view.S).tolist() if tuple(run.X[i].tolist()) not in known]
     if fresh:
         return NothingToPropose(
-            said.NOTHING_UNCERTAIN,
+            NOTHING_UNCERTAIN,
             f'all maximisers and expanders among {len(fresh)} safe candidates are known to within '
             f'tolerance = {view.settings.tolerance:g}')
     grew = 'the norm estimate grew with the last sample, and ' if run.grew else ''
     return NothingToPropose(
-        said.NORM_GREW if run.grew else said.SAFE_SET_EMPTY,
+        NORM_GREW if run.grew else SAFE_SET_EMPTY,
         f'{grew}no point besides the measured ones is known to be safe, and measuring those again '
         f'cannot change that: {_too_wide(run, view)}')
 

@@ -21,6 +21,8 @@ from typing import Any
 
 from pacsbo_ros.nodes import subjects
 from pacsbo_ros.nodes.subjects import Subject
+from pacsbo_ros.robots.furuta import mujoco_driver
+from pacsbo_ros.robots.furuta.robot import PLANTS, SIMULATED
 from pacsbo_ros.tuning.run_folder import JOURNAL, RunFolder
 
 PACKAGE = 'pacsbo_ros'
@@ -60,12 +62,17 @@ COMMON = (
     Argument('rviz', 'false', 'Show the robot and what the model believes in rviz2.', BOOLEAN),
     Argument('rqt', 'false', 'Show plots, sliders and diagnostics in rqt.', BOOLEAN),
     Argument('dashboard', 'false', 'Show a live page in the browser.', BOOLEAN),
+    Argument('dashboard_port', '', 'Port of the live page; empty takes it from the parameter '
+             'file.'),
+    Argument('tf', 'auto', 'Publish the frames of the robot, if it has a URDF; auto does so '
+             'with rviz.', ('auto', *BOOLEAN)),
     Argument('record', 'false', 'Record all topics with rosbag2 into the run folder.', BOOLEAN),
     Argument('log_level', 'info', 'How much the nodes say.',
              ('debug', 'info', 'warn', 'error', 'fatal')),
 )
 ARGUMENTS = (
-    Argument('plant', 'simulated', 'What is driven.', ('simulated', 'topics', 'qube')),
+    Argument('plant', 'simulated', "What is driven: a simulation by the package's equations or by "
+             'MuJoCo, a robot with topics, a Qube-Servo.', PLANTS),
     Argument('speed', '2', 'Simulated time per real time; 1 is real time, max is as fast as '
              'possible. Hardware needs 1.'),
     *COMMON,
@@ -118,6 +125,9 @@ def resolve(given: Mapping[str, str], arguments: Sequence[Argument] = ()) -> dic
         _number(values, 'iterations', int, 'a whole number of 1 or more', lambda v: v >= 1)
     if values['seed']:
         _number(values, 'seed', int, 'a whole number of 0 or more', lambda v: v >= 0)
+    if values['dashboard_port']:
+        _number(values, 'dashboard_port', int, 'a port from 1 to 65535',
+                lambda v: 1 <= v <= 65535)
     if not re.fullmatch(NAMESPACE, values['namespace']):
         raise ArgumentError(f'namespace is {values["namespace"]!r}; give names of letters, digits '
                             'and underscores that begin with no digit, for example lab/left')
@@ -135,9 +145,11 @@ def resolve(given: Mapping[str, str], arguments: Sequence[Argument] = ()) -> dic
 def _check_plant(values: Mapping[str, str], usual: str) -> None:
     if values['speed'] != 'max':
         _number(values, 'speed', float, 'a number above 0, or max', lambda v: 0 < v < math.inf)
-    if values['plant'] != 'simulated' and values['speed'] not in ('1', usual):
+    if values['plant'] not in SIMULATED and values['speed'] not in ('1', usual):
         raise ArgumentError(f'speed is {values["speed"]!r}, but plant {values["plant"]} runs in '
                             'real time; leave speed out')
+    if values['plant'] == 'mujoco' and find_spec('mujoco') is None:
+        raise ArgumentError(mujoco_driver.MISSING)
 
 
 def _check_subject(values: Mapping[str, str]) -> None:
@@ -203,13 +215,17 @@ def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any],
     config = share / 'config'
     views = []
     if values['dashboard'] == 'true':
-        views.append(replace(view('dashboard', 'dashboard', PACKAGE), module='nicegui',
+        port = {'port': int(values['dashboard_port'])} if values['dashboard_port'] else {}
+        views.append(replace(view('dashboard', 'dashboard', PACKAGE, **port), module='nicegui',
                              enclave='/pacsbo/operator'))
+    if subject.urdf and 'true' in (values['tf'], values['rviz']) and values['tf'] != 'false':
+        namespace = values['namespace'].strip('/')
+        views.append(view(
+            'robot_state_publisher', 'robot_state_publisher', 'robot_state_publisher',
+            robot_description=(config / subject.urdf).read_text(encoding='utf-8'),
+            # Frames are one tree for all robots: a namespace has to tell them apart.
+            frame_prefix=f'{namespace}/' if namespace else ''))
     if values['rviz'] == 'true':
-        if subject.urdf:
-            views.append(view('robot_state_publisher', 'robot_state_publisher',
-                              'robot_state_publisher', robot_description=(
-                                  config / subject.urdf).read_text(encoding='utf-8')))
         views.append(view('rviz2', 'rviz2', 'rviz2', '-d', str(config / 'tune.rviz')))
     if values['rqt'] == 'true':
         views += [view('diagnostic_aggregator', 'aggregator_node', 'diagnostic_aggregator',
@@ -281,16 +297,30 @@ def check(values: Mapping[str, str], share: Path) -> None:
     try:
         table = {p.name: p for p in processes(values, share)}
         given = parameter_files.read(file, table, values['namespace']) if file else {}
+        subject = subjects.subject(values)
         for name, process in table.items():
             if name in parameter_files.TABLES:
+                _check_decided(file, name, subject, given.get(name, {}))
                 given[name] = {**given.get(name, {}), **process.parameters}
-        subjects.check(subjects.subject(values), given)
+                for key, value in process.parameters.items():
+                    parameter_files.check(name, name, key, value)
+        subjects.check(subject, given)
         folder = given['pacsbo_optimizer']['run_dir']
         if folder and RunFolder(folder).journal.exists():
             raise ArgumentError(f'run_dir is {folder}, which already has a run; give resume:= to '
                                 'go on with it, or another run_dir')
     except ValueError as error:
         raise ArgumentError(error) from error
+
+
+def _check_decided(file: Path | None, node: str, subject: Subject,
+                   given: Mapping[str, Any]) -> None:
+    """Refuse what a parameter file says in vain, because the task or the robot decides it."""
+    decided = subject.decides(node)
+    for key in given:
+        if key in decided:
+            raise ArgumentError(f'{file}: {node}: {key} is decided by {subject.source}; change it '
+                                'there')
 
 
 def _new_folder() -> str:

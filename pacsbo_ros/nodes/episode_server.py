@@ -12,16 +12,15 @@ from collections.abc import Mapping
 import dataclasses
 import math
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from pacsbo_ros.action import RunEpisode
 from pacsbo_ros.msg import ControllerState, EpisodeResult, SafetyStatus
 from pacsbo_ros.msg import Robot as RobotMessage
+from pacsbo_ros.nodes.diagnostics import Health, OK, report_health, WARN
 from pacsbo_ros.nodes.loop_timing import LoopTiming
 from pacsbo_ros.nodes.parameters import Parameter
 from pacsbo_ros.nodes.robot_messages import answer, goal_values, result_message, robot_message
 from pacsbo_ros.nodes.spinning import (
     clock_offset,
-    EVENTS,
     HEARTBEAT,
     LATCHED,
     process_number,
@@ -77,7 +76,6 @@ class EpisodeServer(Node):
 
         self._heartbeat = self.create_publisher(ControllerState, 'controller_state', HEARTBEAT)
         self._results = self.create_publisher(EpisodeResult, 'episode_result', RECORDS)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', EVENTS)
         self._described = self.create_publisher(RobotMessage, 'robot', LATCHED)
         self._described.publish(robot_message(self.description))
         self.create_subscription(SafetyStatus, 'safety_status', self._on_status, HEARTBEAT)
@@ -85,7 +83,7 @@ class EpisodeServer(Node):
                      goal_callback=self._on_goal,
                      cancel_callback=lambda _: CancelResponse.ACCEPT)
         steady_timer(self, robot.period, self._tick)
-        steady_timer(self, 1.0, self._diagnose)
+        report_health(self, 'control loop', self._health)
         self.punctual = not robot.waits
         if hasattr(robot, 'consent'):
             robot.consent = self._consent
@@ -342,19 +340,14 @@ class EpisodeServer(Node):
                 time=sample.time, signals=list(sample.signals), peaks=peaks,
                 command=list(sample.commands)))
 
-    def _diagnose(self) -> None:
+    def _health(self) -> Health:
         timing = self._timing.report()
         late = timing.p99 > 1.5e3 * self.robot.period
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if late else DiagnosticStatus.OK,
-            name=f'{self.get_fully_qualified_name()}: control loop',
-            message='late' if late else 'on time', hardware_id=self.description.plant,
-            values=[KeyValue(key=key, value=f'{value:.3f}') for key, value in (
+        return Health(WARN if late else OK, 'late' if late else 'on time', {
+            key: f'{value:.3f}' for key, value in (
                 ('period p50 [ms]', timing.p50), ('period p99 [ms]', timing.p99),
-                ('period max [ms]', timing.worst), ('overruns', timing.overruns))])
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
+                ('period max [ms]', timing.worst), ('overruns', timing.overruns))},
+            self.description.plant)
 
     def destroy_node(self) -> None:
         """Leave with the actuators off, and say what became of the episode."""

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
 from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
-from pacsbo_ros.nodes.plants import make_driver, PLANTS, TopicsDriver
+from pacsbo_ros.nodes.plants import make_driver, TopicsDriver
 from pacsbo_ros.nodes.spinning import raise_priority, spin, STATES
 from pacsbo_ros.robots.contract import Description, Outcome, Refusal
 from pacsbo_ros.robots.furuta.backup import Backup
@@ -20,7 +20,15 @@ from pacsbo_ros.robots.furuta.driver import DriverError
 from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Push, Start
 from pacsbo_ros.robots.furuta.gains import GAIN_NAMES, Gains, PAPER_GAINS
 from pacsbo_ros.robots.furuta.presets import preset
-from pacsbo_ros.robots.furuta.robot import describe, Furuta, GAIN_RANGES, NODE, unit
+from pacsbo_ros.robots.furuta.robot import (
+    describe,
+    Furuta,
+    GAIN_RANGES,
+    NODE,
+    PLANTS,
+    SIMULATED,
+    unit,
+)
 from pacsbo_ros.robots.furuta.swing_up import SwingUp
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter as RosParameter
@@ -29,7 +37,8 @@ from sensor_msgs.msg import JointState
 LIMITS = Limits()
 SETTINGS = EpisodeSettings()
 PARAMETERS = (
-    Parameter('plant', 'simulated', 'What is driven.', choices=PLANTS),
+    Parameter('plant', 'simulated', "What is driven: a simulation by the package's equations or "
+              'by MuJoCo, a robot with topics, a Qube-Servo.', choices=PLANTS),
     Parameter('preset', 'calibrated', 'Which simulated plant: ideal, calibrated, qube3, or a '
               'preset file (docs/identify.md); with plant qube, qube3 or another for '
               'Qube-Servo 2.'),
@@ -69,7 +78,7 @@ def experiment(p: SimpleNamespace) -> tuple[Gains, Limits, EpisodeSettings]:
     model = preset(p.preset).parameters
     settings = EpisodeSettings(
         duration=p.episode_duration, push=push, start=Start(p.start), check_sensors=True,
-        self_test=p.self_test and p.plant != 'simulated' and p.start != Start.UPRIGHT.value,
+        self_test=p.self_test and p.plant not in SIMULATED and p.start != Start.UPRIGHT.value,
         swing_up=SwingUp(parameters=model),
         backup=Backup(parameters=model) if p.backup else None)
     return Gains(*(getattr(p, name) for name in GAIN_NAMES)), limits, settings
@@ -87,7 +96,7 @@ class FurutaController(EpisodeServer):
         """Declare everything, open the plant with zero volts, then listen."""
         super().__init__(NODE, **options)
         p = declare(self, PARAMETERS)
-        if p.plant != 'simulated' and p.speed != 1.0:
+        if p.plant not in SIMULATED and p.speed != 1.0:
             raise StartError(f'parameter speed is {p.speed:g} but plant {p.plant} runs in real '
                              'time; set speed to 1')
         try:

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
+from launch import LaunchDescription
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
@@ -21,8 +22,6 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 from pacsbo_ros.nodes import bringup
 from pacsbo_ros.nodes.lifeline import PARENT
-
-from launch import LaunchDescription
 
 
 def processes(context, arguments):

@@ -42,8 +42,8 @@ def check_parameters(node: Node, task: Task, calls: ParameterCalls,
         for t in tuned:  # one by one: some answer nothing at all if one of several is unknown
             answer = _answer(node, calls.describe(target, [t.parameter]), target, patience)
             if not answer.descriptors or not answer.descriptors[0].type:
-                raise TaskError(f'{target} has no parameter {t.parameter!r}; see ros2 param list '
-                                f'{target}')
+                known = _answer(node, calls.names(target), target, patience).result.names
+                raise unknown(f'parameter of {target}:', t.parameter, known)
             _check_range(t, answer.descriptors[0])
             described.append(answer.descriptors[0])
         values = _answer(node, calls.get(target, names), target, patience).values

@@ -25,6 +25,7 @@ from pacsbo_ros.msg import (
     Robot,
 )
 from pacsbo_ros.nodes import progress, terminal
+from pacsbo_ros.nodes.diagnostics import ERROR, Health, OK, report_health, WARN
 from pacsbo_ros.nodes.parameters import declare, StartError
 from pacsbo_ros.nodes.robot_messages import description
 from pacsbo_ros.nodes.spinning import (
@@ -50,6 +51,7 @@ from rclpy.node import Node
 from rclpy.task import Future
 from std_srvs.srv import Trigger
 
+QUIET = 10.0  # s between lines about one wait
 RETRY = 0.2  # s between looks at a controller that is not ready
 LOST = 2.0  # s without a sign that the controller works at a goal
 LAST_WORDS = Duration(seconds=5)  # at most, until everybody has heard how the run ended
@@ -74,12 +76,14 @@ class PacsboOptimizer(Node):
             if p.resume:
                 planned = planned_budget(given.journal) or p.iterations
                 problem = replace(problem, settings=problem.settings.replace(budget=planned))
-            predictor, predictor_hash = make_predictor(p, problem.settings)
+            predictor, predictor_hash, why_none = make_predictor(p, problem.settings)
             self.folder = given or RunFolder.new()
             journal = Journal(self.folder.journal, problem.identity(predictor_hash))
             self.tuning = Tuning(problem, p.iterations, journal, predictor)
         except (ValueError, JournalError, OSError) as error:
             raise StartError(error) from error
+        self.get_logger().info(f'predictor {predictor.path}' if predictor else
+                               f'no predictor: {why_none}')
         if journal.torn:
             self.get_logger().warning('the last line of the journal was torn; that episode will '
                                       'be repeated')
@@ -91,6 +95,7 @@ class PacsboOptimizer(Node):
         for told in self.tuning.told:
             self._outcomes[told.measured.outcome] += 1
         self._state, self._reason = OptimizerState.STARTING, 'starting'
+        self._logged = -math.inf  # when a wait was last logged
         self._started = steady_now()
         self._fresh = 0  # episodes of this process, for the time left
         self._unsafe = 0  # episodes in a row
@@ -114,6 +119,7 @@ class PacsboOptimizer(Node):
         for name, callback in (('pause', self._on_pause), ('resume', self._on_resume),
                                ('approve', self._on_approve), ('finish', self._on_finish)):
             self.create_service(Trigger, name, callback)
+        report_health(self, 'tuning run', self._health)
         self._worker = threading.Thread(target=self._work, name='tuning', daemon=True)
         self._worker.start()
 
@@ -358,6 +364,12 @@ class PacsboOptimizer(Node):
             f'the robot ({message.name} on {message.plant}) is not what it was when the run '
             'began; start it as it was, or begin a new run')
 
+    def _health(self) -> Health:
+        level = (ERROR if self._state == OptimizerState.FAILED else WARN if self._state in (
+            OptimizerState.WAITING, OptimizerState.PAUSED, OptimizerState.AWAITING_APPROVAL)
+            else OK)
+        return Health(level, self._reason)
+
     def _answer(self, response: Trigger.Response, words: str, ok: bool = True):
         response.success, response.message = ok, words
         self.get_logger().info(words)
@@ -385,8 +397,11 @@ class PacsboOptimizer(Node):
         return self._answer(response, 'finishing: the best values will be verified')
 
     def _say(self, state: int, reason: str, trial: Trial | None = None) -> None:
-        """Publish the state; log a wait once."""
-        if state == OptimizerState.WAITING and reason != self._reason:
+        """Publish the state; log a wait when it begins, then seldom."""
+        # The reason of one wait may hold numbers that change all the time.
+        new = self._state != OptimizerState.WAITING or steady_now() - self._logged > QUIET
+        if state == OptimizerState.WAITING and reason != self._reason and new:
+            self._logged = steady_now()
             if self._controller is None:
                 self.get_logger().info(reason)  # the graph still comes up
             else:

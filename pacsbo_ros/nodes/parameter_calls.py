@@ -12,7 +12,12 @@ import math
 
 from pacsbo_ros.nodes.spinning import steady_now
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-from rcl_interfaces.srv import DescribeParameters, GetParameters, SetParametersAtomically
+from rcl_interfaces.srv import (
+    DescribeParameters,
+    GetParameters,
+    ListParameters,
+    SetParametersAtomically,
+)
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -63,11 +68,12 @@ class ParameterCalls:
         """Make the clients, so that they have found their services when they are needed."""
         self._node = node
         self.types: dict[str, dict[str, int]] = {}  # as declared; doubles if nobody asked
-        self._set, self._get, self._describe = (
+        self._set, self._get, self._describe, self._list = (
             {t: node.create_client(kind, f'{t}/{name}') for t in targets}
             for kind, name in ((SetParametersAtomically, 'set_parameters_atomically'),
                                (GetParameters, 'get_parameters'),
-                               (DescribeParameters, 'describe_parameters')))
+                               (DescribeParameters, 'describe_parameters'),
+                               (ListParameters, 'list_parameters')))
 
     def ready(self) -> list[str]:
         """Return the nodes whose parameter services are not there."""
@@ -82,7 +88,11 @@ class ParameterCalls:
         """Ask for values; a future."""
         return self._get[target].call_async(GetParameters.Request(names=names))
 
-    def set(self, values: Values) -> Exchange:
+    def names(self, target: str):
+        """Ask for the names of all parameters; a future."""
+        return self._list[target].call_async(ListParameters.Request())
+
+    def set(self, values: Values) -> Exchange:  # noqa: A003
         """Set values, atomically node by node, and read them back."""
         asked = {}
         for target, inner in values.items():

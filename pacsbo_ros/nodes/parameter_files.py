@@ -23,6 +23,7 @@ TABLES = {
     'safety_monitor': 'pacsbo_ros.nodes.safety_monitor',
     'pacsbo_optimizer': 'pacsbo_ros.nodes.tuning_parameters',
     'simulated_plant': 'pacsbo_ros.nodes.simulated_plant',
+    'record_chirp': 'pacsbo_ros.nodes.record_chirp',
     'progress_markers': 'pacsbo_ros.nodes.progress_markers',
     'dashboard': 'pacsbo_ros.nodes.dashboard',
 }
@@ -53,7 +54,7 @@ def read(path: Path, nodes: Iterable[str], namespace: str = '') -> dict[str, dic
                              f'/**/{name}')
         if name in TABLES:
             for key, value in parameters.items():
-                _check(f'{path}: {name}', name, key, value)
+                check(f'{path}: {name}', name, key, value)
         found.setdefault(name, {}).update(parameters)
     return found
 
@@ -114,7 +115,7 @@ def _check_common(path: Path, section: str, parameters: Mapping[str, Any]) -> No
                              '/**/<node>, for example /**/pacsbo_optimizer')
 
 
-def _check(where: str, node: str, name: str, value: Any) -> None:
+def check(where: str, node: str, name: str, value: Any) -> None:
     """Refuse a name that the node does not have, and a value that it would not take."""
     parameters, groups = tables(node)
     known = {p.name: p for p in parameters}

@@ -73,7 +73,7 @@ class ParameterTarget:
         return {node: {t.parameter: values[t.name] for t in tuned}
                 for node, tuned in self._task.nodes.items()}
 
-    def set(self, values: Mapping[str, float]) -> Exchange:
+    def set(self, values: Mapping[str, float]) -> Exchange:  # noqa: A003
         """Set the tuned values and read them back."""
         return self._calls.set(self._by_node(values))
 

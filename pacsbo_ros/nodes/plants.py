@@ -22,7 +22,6 @@ from pacsbo_ros.safety.freshness import Freshness, LATE
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-PLANTS = ('simulated', 'topics', 'qube')
 COMMAND_PERIOD = 0.05  # s within which the next command comes; an older one is none
 
 
@@ -42,6 +41,9 @@ def make_driver(node: Node, plant: str, preset: str, settings: EpisodeSettings) 
     description = preset_plant(preset)
     check_delay(description, settings)
     hanging = settings.start is not Start.UPRIGHT
+    if plant == 'mujoco':
+        from pacsbo_ros.robots.furuta.mujoco_driver import MujocoDriver  # needs MuJoCo
+        return MujocoDriver(description, hanging=hanging, log_length=1)
     return SimulatedDriver(description, hanging=hanging, log_length=1)
 
 

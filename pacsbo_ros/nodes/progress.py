@@ -9,6 +9,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.action import RunEpisode
+from pacsbo_ros.core.ledger import Entry
 from pacsbo_ros.core.optimizer import SafeOptimizer
 from pacsbo_ros.msg import Candidate, EpisodeResult, GainMap, GainSlice, OptimizerState
 from pacsbo_ros.robots.contract import Description, Outcome
@@ -84,11 +85,27 @@ def _fill_model(message: OptimizerState, robot: Description, model: SafeOptimize
     message.functions = ['reward', *robot.constraints]
     message.norm_bound = [norm.B for norm in known.norms]
     message.delta, message.delta_spent = known.delta, known.spent
-    message.ledger = [f'{e.who}: {e.purpose}, {e.amount:.3g} after {e.samples} samples'
-                      for e in known.entries]
+    message.ledger = ledger(known.entries)
+    if len(model.settings.length_scale_factors) > 1 and known.length_scale_weights:
+        middle = float(np.exp(np.mean(np.log(model.settings.length_scales))))
+        message.length_scales = [middle * f for f in model.settings.length_scale_factors]
+        message.length_scale_weights = [w for row in known.length_scale_weights for w in row]
     message.warnings = list(known.notices)
     innermost = message.norm_bound[::len(message.domains)]
     message.reward_norm, message.constraint_norm = innermost[0], max(innermost[1:])
+
+
+def ledger(entries: Sequence[Entry]) -> list[str]:
+    """Return one line for each purpose: who spent how much on it, how often, until when."""
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault((entry.who, entry.purpose), []).append(entry)
+    lines = []
+    for (who, purpose), group in groups.items():
+        times = f' in {len(group)} parts' if len(group) > 1 else ''
+        after = f', the last after {group[-1].samples} samples' if group[-1].samples else ''
+        lines.append(f'{who}: {purpose}, {math.fsum(e.amount for e in group):.3g}{times}{after}')
+    return lines
 
 
 def gain_map(node: Node, run_id: str, tuning: Tuning) -> GainMap | None:

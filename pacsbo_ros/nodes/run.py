@@ -25,7 +25,7 @@ from ament_index_python.packages import get_package_prefix
 from pacsbo_ros.nodes import bringup
 from pacsbo_ros.nodes.lifeline import tied_to
 
-OPTIMIZER = 'pacsbo_optimizer'
+OPTIMIZER, MONITOR = 'pacsbo_optimizer', 'safety_monitor'
 COLOURS = (36, 33, 32, 35, 34, 31)
 PATIENCE = 15.0  # s that a process gets to end by itself
 
@@ -106,6 +106,11 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError:
         print(f'error: {words} are not all of the form name:=value', file=sys.stderr)
         return 2
+    if len(pairs) < len(words):
+        names = [word.partition(':=')[0] for word in words]
+        twice = next(name for name in names if names.count(name) > 1)
+        print(f'error: {twice} is given twice; leave one of them out', file=sys.stderr)
+        return 2
     share = Path(get_package_prefix(bringup.PACKAGE)) / 'share' / bringup.PACKAGE
     try:
         values = bringup.resolve(pairs)
@@ -130,10 +135,17 @@ def main(arguments: list[str] | None = None) -> int:
                                    width))
         return _watch(running, stop)
     finally:
-        # The optimiser first, so that no new episode begins; then the monitor, so that it does
-        # not take the end of the controller for a fault; then the rest.
-        for item in sorted(running, key=lambda item: item.process.name != OPTIMIZER):
+        for item in sorted(running, key=lambda item: _turn(item.process)):
             item.end()
+
+
+def _turn(process: bringup.Process) -> int:
+    """Return when a process is ended."""
+    # The optimiser first, so that no new episode begins; then the monitor, so that it does not
+    # take the end of the others for a fault; programs of a task last, because their original
+    # values have to come back first.
+    return 0 if process.name == OPTIMIZER else 1 if process.name == MONITOR else 2 + (
+        process.essential and not process.package)
 
 
 def _found(process: bringup.Process) -> str | None:

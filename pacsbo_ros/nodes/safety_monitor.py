@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 
 from pacsbo_ros.msg import Candidate, ControllerState, Heartbeat, Robot, SafetyStatus
+from pacsbo_ros.nodes.diagnostics import ERROR, Health, OK, report_health, WARN
 from pacsbo_ros.nodes.parameters import declare, Group, Parameter, StartError
 from pacsbo_ros.nodes.signal_sources import SignalSource
 from pacsbo_ros.nodes.spinning import (
@@ -98,6 +99,7 @@ class SafetyMonitor(Node):
         self.create_service(Trigger, 'stop', self._on_stop)
         self.create_service(Trigger, 'reset', self._on_reset)
         steady_timer(self, 0.01, self._tick)
+        report_health(self, 'safety', self._health)
         self.punctual = not p.auto_arm  # a robot that a person arms does not wait
 
     def _on_heartbeat(self, message: ControllerState) -> None:
@@ -156,15 +158,17 @@ class SafetyMonitor(Node):
                 else:
                     log.info(f'{verdict.state.name}: {verdict.reason}')
 
+    def _health(self) -> Health:
+        verdict = self.watch.check(steady_now())
+        level = {SafetyState.STOPPED: ERROR, SafetyState.DISARMED: WARN}.get(verdict.state, OK)
+        return Health(level, f'{verdict.state.name}: {_reason(verdict)}')
+
     def _message(self, verdict: Verdict, now: float) -> SafetyStatus:
         watch = self.watch
-        reason = verdict.reason
-        if verdict.ignored:
-            reason += f'; the stop is not obeyed: {verdict.ignored}; cut the power'
         return SafetyStatus(
             stamp=system_stamp(), source=self._source, sequence=self._sequence,
             state=int(verdict.state), ok=verdict.ok, armings=watch.armings, resets=watch.resets,
-            cause=verdict.cause, reason=reason, value=float(verdict.value),
+            cause=verdict.cause, reason=_reason(verdict), value=float(verdict.value),
             limit=float(verdict.limit), cause_persists=verdict.cause_persists,
             limit_exceeded=verdict.limit_exceeded, signals=list(watch.newest),
             newest=list(watch.newest.values()), state_age=watch.state_age(now),
@@ -186,6 +190,11 @@ class SafetyMonitor(Node):
         response.success, response.message = self.watch.reset(steady_now())
         self.get_logger().info(f'reset requested: {response.message}')
         return response
+
+
+def _reason(verdict: Verdict) -> str:
+    return verdict.reason + (f'; the stop is not obeyed: {verdict.ignored}; cut the power'
+                             if verdict.ignored else '')
 
 
 def _named(names, values) -> dict | None:

@@ -191,5 +191,3 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
             node.destroy_node()
         rclpy.try_shutdown()
     return 0 if _interrupted.is_set() else getattr(node, 'exit_code', 0)
-
-

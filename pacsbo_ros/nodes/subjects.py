@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pacsbo_ros.robots.contract import Description, Signal
+from pacsbo_ros.robots.furuta.robot import SIMULATED
 
 MARGIN = 1.5  # the monitor stops a robot for good this far beyond the limit of an episode
 
@@ -32,6 +33,14 @@ class Subject:
     helpers: tuple[tuple[tuple[str, ...], str], ...] = ()  # programs to start first, and where
     keeps_folder: bool = False  # it keeps something in the folder of the run, too
     urdf: str = ''  # file in config/; empty: no drawing
+    source: str = ''  # the file or class that decides all this; empty: the parameter file
+
+    def decides(self, node: str) -> Mapping[str, Any]:
+        """Return the parameters of a node that are not for a parameter file to change."""
+        if not self.source:
+            return {}
+        return {'pacsbo_optimizer': self.optimizer, 'safety_monitor': self.monitor,
+                self.name: self.parameters}.get(node, {})
 
 
 def subject(values: Mapping[str, str]) -> Subject:
@@ -44,7 +53,7 @@ def subject(values: Mapping[str, str]) -> Subject:
 
 
 def _furuta(values: Mapping[str, str]) -> Subject:
-    simulated = values['plant'] == 'simulated'
+    simulated = values['plant'] in SIMULATED
     speed = 1.0 if not simulated else 0.0 if values['speed'] == 'max' else float(values['speed'])
     return Subject('furuta_controller', 'furuta_controller',
                    {'plant': values['plant'], 'speed': speed}, simulated=simulated,
@@ -65,7 +74,7 @@ def _task(path: Path) -> Subject:
                                  max(s.timeout for s in task.signals))},
         optimizer=task.optimizer_parameters(),
         helpers=tuple((words, str(task.path.parent)) for words in task.processes),
-        keeps_folder=True)
+        keeps_folder=True, source=str(task.path))
 
 
 def _python(name: str) -> Subject:
@@ -83,7 +92,7 @@ def _python(name: str) -> Subject:
         optimizer={'tuned': [t.name for t in d.tunables],
                    'box_lower': [t.lower for t in d.tunables],
                    'box_upper': [t.upper for t in d.tunables],
-                   'start': [float(v) for vector in start for v in vector]})
+                   'start': [float(v) for vector in start for v in vector]}, source=name)
 
 
 def _watched(signals: Mapping[Signal, Mapping[str, str]]) -> dict[str, Any]:

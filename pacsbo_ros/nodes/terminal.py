@@ -51,8 +51,11 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
     console.print(f'run folder: {folder.path}')
     if verified is not None:
         console.print(f'best values: {folder.best_gains} (docs/using.md: Using the gains)')
-    console.print(f'20 more episodes: the same command with resume:={folder.path} '
-                  f'iterations:={tuning.searched + 20}')
+    if best is None:  # the journal remembers the starts: to go on with it cannot help
+        console.print('next: a new run with other start values, which the robot survives')
+    else:
+        console.print(f'20 more episodes: the same command with resume:={folder.path} '
+                      f'iterations:={tuning.searched + 20}')
 
 
 def _counts(tuning: Tuning, outcomes: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from pacsbo_ros.core import Box, Predictor, Settings
 from pacsbo_ros.core.rules import COMPLETE
 from pacsbo_ros.core.settings import AUTO, factors
 from pacsbo_ros.nodes.parameters import DECIMALS, Parameter, TEXTS
-from pacsbo_ros.predictor import CheckpointError, load_predictor
+from pacsbo_ros.predictor import CheckpointError, DEFAULT, load_multiplier, load_predictor
 from pacsbo_ros.robots.contract import Description
 from pacsbo_ros.tuning.tuning import Problem
 
@@ -44,8 +44,9 @@ PARAMETERS = (
     Parameter('step', 0.0, 'First step beyond measured safe ground, in length scales; it grows '
               'with every value that was foreseen and shrinks with a surprise; 0: no limit.',
               0.0, 1e6),
-    Parameter('predictor_checkpoint', 'default', 'Trained norm predictor: a file, default for '
-              'the shipped one, empty for none; student needs none.'),
+    Parameter('predictor_checkpoint', 'default', 'Trained predictor, of multipliers for student '
+              'and of norms for the other rules: a file, default for the shipped one, empty for '
+              'none.'),
     Parameter('delta', 0.1, 'Probability that the guarantee of the whole run fails.',
               1e-6, 0.999999),
     Parameter('kernel', 'matern32', 'Kernel of the model.',
@@ -107,14 +108,17 @@ def _settings(p: SimpleNamespace, constraints: int) -> Settings:
     return Settings(rule=p.rule, scale_prior=p.scale_prior, step=p.step, **common)
 
 
-def make_predictor(p: SimpleNamespace, settings: Settings) -> tuple[Predictor | None, str]:
-    """Load the norm predictor and its hash; none gives an empty hash."""
-    # The rule student bounds no norm, so that the shipped word about one would change nothing.
-    idle = settings.rule == 'student' and p.predictor_checkpoint == 'default'
-    if not p.predictor_checkpoint or p.method == 'safeopt' or idle:
-        return None, ''
+def make_predictor(p: SimpleNamespace, settings: Settings) -> tuple[Predictor | None, str, str]:
+    """Load the predictor; give it, its hash and, if there is none, why."""
+    asked = p.predictor_checkpoint
+    if not asked or p.method == 'safeopt':
+        return None, '', 'predictor_checkpoint is empty' if not asked else 'safeopt asks none'
+    student = settings.rule == 'student'
     try:
-        predictor = load_predictor(p.predictor_checkpoint, settings)
+        predictor = load_multiplier(asked, settings) if student else (
+            load_predictor(asked, settings))
     except CheckpointError as error:
+        if student and asked == DEFAULT:  # the rule is complete without one
+            return None, '', str(error)
         raise ValueError(f'predictor_checkpoint: {error}') from error
-    return predictor, predictor.hash
+    return predictor, predictor.hash, ''

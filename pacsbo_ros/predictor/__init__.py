@@ -1,7 +1,10 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
-"""The norm predictor of Algorithm 1: trained, calibrated, shipped. No ROS, no torch to use it."""
+"""Learned helpers of the rules: trained, calibrated, shipped. No ROS, no torch to use them."""
 
-from pacsbo_ros.predictor.checkpoint import CheckpointError, load_predictor
+from pacsbo_ros.predictor.checkpoint import DEFAULT, load_predictor
 from pacsbo_ros.predictor.model import NormPredictor
+from pacsbo_ros.predictor.multiplier import load_multiplier, MultiplierPredictor
+from pacsbo_ros.predictor.sealed import CheckpointError
 
-__all__ = ['CheckpointError', 'NormPredictor', 'load_predictor']
+__all__ = ['DEFAULT', 'CheckpointError', 'MultiplierPredictor', 'NormPredictor',
+           'load_multiplier', 'load_predictor']

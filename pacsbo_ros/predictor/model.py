@@ -94,7 +94,7 @@ class NormPredictor:
     network: Network
     calibration: Calibration
     window: int
-    hash: str = ''
+    hash: str = ''  # noqa: A003
     path: str = ''
 
     def __call__(self, history: Array, settings: Settings, domain: str) -> float:

@@ -32,13 +32,21 @@ def fit(
     hidden: tuple[int, ...] = (64, 64), epochs: int = 30, progress: bool = False,
 ) -> tuple[Network, float]:
     """Train on some functions, keep the epoch that is best on others; give its loss there."""
+    return fit_rows(rows(train, window), rows(validation, window), tau, seed, hidden, epochs,
+                    progress)
+
+
+def fit_rows(
+    train: tuple[Array, Array], validation: tuple[Array, Array], tau: float, seed: int,
+    hidden: tuple[int, ...], epochs: int, progress: bool = False,
+) -> tuple[Network, float]:
+    """Train on inputs and targets; the same seed gives the same network."""
     torch.manual_seed(seed)
     torch.use_deterministic_algorithms(True)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # sums in one order: the same seed gives the same weights
     try:
-        return _fit(rows(train, window), rows(validation, window), tau, seed, hidden, epochs,
-                    progress)
+        return _fit(train, validation, tau, seed, hidden, epochs, progress)
     finally:
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(False)

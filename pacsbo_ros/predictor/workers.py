@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from pacsbo_ros.executors import MakeExecutor
@@ -23,10 +23,36 @@ CHUNK = 50  # trajectories of one task
 ATTEMPTS = 5  # times that a pool may break before we give up
 
 
+class Runs(Protocol):
+    """What a task makes: runs, in named arrays."""
+
+    def __init__(self, **arrays: np.ndarray) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Give the arrays by name, for a file."""
+
+
+class Named(Protocol):
+    """Some work: which runs, of which type, and a name for the file that keeps them."""
+
+    first: int
+    last: int
+    made: ClassVar[type]
+
+    def key(self) -> str:
+        """Give a name that changes with everything the result depends on."""
+
+
+T, R = TypeVar('T', bound=Named), TypeVar('R', bound=Runs)
+
+
 @dataclass(frozen=True)
 class Task:
     """Name some trajectories; without a predictor they are the runs of Algorithm 1."""
 
+    made: ClassVar[type] = Trajectories
     plan: Plan
     first: int
     last: int  # exclusive
@@ -59,15 +85,15 @@ def trajectories(
 
 
 def collect(
-    function: Callable[[Task], Trajectories], tasks: Sequence[Task], make_executor: MakeExecutor,
+    function: Callable[[T], R], tasks: Sequence[T], make_executor: MakeExecutor,
     store: Path | None = None, title: str = '',
-) -> list[Trajectories]:
+) -> list[R]:
     """Give function(task) for all tasks, in their order; a dead worker costs only its task."""
-    found: dict[int, Trajectories] = {}
+    found: dict[int, R] = {}
     if store is not None:
         store.mkdir(parents=True, exist_ok=True)
         for i, task in enumerate(tasks):
-            kept = _read(store / f'{task.key()}.npz')
+            kept = _read(store / f'{task.key()}.npz', task.made)
             if kept is not None:
                 found[i] = kept
     total, done = sum(t.last - t.first for t in tasks), sum(len(t) for t in found.values())
@@ -87,9 +113,9 @@ def collect(
 
 
 def _finished(
-    executor: Executor, function: Callable[[Task], Trajectories], tasks: Sequence[Task],
+    executor: Executor, function: Callable[[T], R], tasks: Sequence[T],
     missing: Sequence[int], last_attempt: bool,
-) -> Iterator[tuple[int, Trajectories]]:
+) -> Iterator[tuple[int, R]]:
     """Yield results as they come; tasks whose worker died are left for the next attempt."""
     futures: dict[Any, int] = {}
     try:
@@ -106,17 +132,17 @@ def _finished(
                 raise
 
 
-def _write(path: Path, result: Trajectories) -> None:
+def _write(path: Path, result: Runs) -> None:
     part = path.with_suffix(f'.{os.getpid()}.part')
     with part.open('wb') as file:
         np.savez(file, **result.arrays())  # type: ignore[arg-type]
     os.replace(part, path)
 
 
-def _read(path: Path) -> Trajectories | None:
+def _read(path: Path, made: type) -> Any:
     """Read what was kept; a file that a crash has damaged is as good as none."""
     try:
         with np.load(path, allow_pickle=False) as data:
-            return Trajectories(**{name: data[name] for name in data.files})
+            return made(**{name: data[name] for name in data.files})
     except Exception:  # there are many ways to be damaged
         return None

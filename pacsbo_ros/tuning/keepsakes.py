@@ -38,7 +38,7 @@ class Progress:
     ledger: tuple[str, ...] = ()  # who spent how much
     warnings: tuple[str, ...] = ()  # what a person should know
     length_scales: tuple[float, ...] = ()  # in question, shares of the box
-    length_scale_weights: tuple[float, ...] = ()  # how much the data speak for each
+    length_scale_weights: tuple[float, ...] = ()  # of the data for each, function by function
 
     @classmethod
     def from_record(cls, record: Any) -> Progress:

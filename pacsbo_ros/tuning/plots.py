@@ -115,7 +115,7 @@ def norms(run: RunData) -> Figure:
         axes[f].set_ylim(0, None)
     for d, domain in enumerate(domains):
         share.plot(episodes, [100 * p.safe_share[d] for p in items],
-                      color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
+                   color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
     share.set(title='Known to be safe [%]', xlabel='episode')
     share.set_ylim(0, None)
     axes[0].legend(loc='best')
@@ -123,15 +123,22 @@ def norms(run: RunData) -> Figure:
 
 
 def length_scales(item: Progress) -> Figure:
-    """Draw how much the data speak for each length scale."""
-    figure, ((axes,),) = make_grid(2.2, 1, 1, bottom=0.5)
+    """Draw how much the data speak for each length scale, function by function."""
+    count, scales = len(item.functions), len(item.length_scales)
+    columns = min(count, 4)
+    figure, grid = make_grid(2.4 * -(-count // columns), -(-count // columns), columns, gap=0.4,
+                             line=0.9, bottom=0.5)
     names = [number(s, 3) for s in item.length_scales]
-    bars = axes.bar(names, [100 * w for w in item.length_scale_weights], width=0.5,
-                    color=palette.HULL)
-    axes.bar_label(bars, fmt='%.0f %%', color=FAINT, fontsize=8.5)
-    axes.set(title='Weight of each length scale [%]', xlabel='length scale, share of the box')
-    axes.set_ylim(0, 110)
-    axes.grid(visible=False, axis='x')
+    for f, axes in enumerate(grid.ravel()):
+        if f >= count:
+            axes.set_visible(False)
+            continue
+        weights = item.length_scale_weights[f * scales:(f + 1) * scales]
+        bars = axes.bar(names, [100 * w for w in weights], width=0.6, color=palette.HULL)
+        axes.bar_label(bars, fmt='%.0f', color=FAINT, fontsize=8.5)
+        axes.set(title=f'{item.functions[f]} [%]', xlabel='length scale, share of the box')
+        axes.set_ylim(0, 112)
+        axes.grid(visible=False, axis='x')
     return figure
 
 
@@ -143,7 +150,7 @@ def traces(run: RunData) -> Figure:
                  zip(first.columns[1:], first.units[1:], strict=True))
     rows = known[:MOST_TRACES]
     figure, grid = make_grid(0.8 + 1.4 * len(rows), len(rows), len(run.traces), gap=0.2, top=0.5,
-                         sharex=True, sharey='row')
+                             sharex=True, sharey='row')
     for column, (why, (told, trace)) in enumerate(run.traces.items()):
         time = trace.column('time')
         paint = palette.SAFE if told.measured.safe else palette.UNSAFE

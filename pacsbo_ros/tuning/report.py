@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 REPORT = 'report.html'
-CSS = '''
+CSS = """
 :root { color-scheme: light; }
 * { box-sizing: border-box; }
 body { margin: 0; background: #f4f6f8; color: #1f2933;
@@ -66,7 +66,7 @@ td.words { white-space: normal; min-width: 14em; }
 tr + tr td { border-top: 1px solid #eef2f5; }
 tr.unsafe td { color: #c0272d; } tr.best td { background: #fff6dd; }
 details summary { cursor: pointer; color: #66727f; }
-'''
+"""
 
 
 def write_report(folder: Path) -> Path:
@@ -132,7 +132,8 @@ def _page(run: RunData, figures: dict[str, str]) -> str:
             ('norms', 'What the optimiser estimated',
              'The bound B on the norm of each function, per domain, and the share of all '
              'values that is known to be safe.'),
-            ('scales', 'How smooth the functions are', 'What the data say of the length scale.'),
+            ('scales', 'How smooth the functions are', 'How much the data speak for '
+             'each length scale.'),
             ('traces', 'How it moved', 'Chosen episodes as they were measured; dashed: the '
              'limits that came near.')):
         if name in figures:

@@ -1,5 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """The movement of one episode, kept as a CSV file that any program opens."""
+# flake8: noqa: A005
 from __future__ import annotations
 
 from dataclasses import dataclass

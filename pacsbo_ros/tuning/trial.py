@@ -78,9 +78,7 @@ class Told:
     def from_record(cls, record: dict[str, Any]) -> Told:
         """Read what asdict() gave and JSON kept; ValueError if it is no episode."""
         try:
-            trial, measured = ({k: tuple(v) if isinstance(v, list) else v
-                                for k, v in record[key].items()} for key in ('trial', 'measured'))
-            told = cls(Trial(**trial), Measured(**measured))
+            told = cls(Trial(**_tuples(record['trial'])), Measured(**_tuples(record['measured'])))
             if told.is_sound:
                 return told
         except (KeyError, TypeError, AttributeError, OverflowError):
@@ -102,3 +100,8 @@ class Told:
                 and len(measured.noise) in (0, len(measured.outputs))
                 and measured.outcome in tuple(Outcome)
                 and all(isinstance(s, str) for s in (trial.role, trial.domain, measured.reason)))
+
+
+def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
+    """Turn the lists that JSON knows into tuples."""
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in fields.items()}

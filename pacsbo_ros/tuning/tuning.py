@@ -115,6 +115,9 @@ class Tuning:
         self._pending: Trial | None = None
         for told in journal.told:
             self._replay(told)
+        if budget < self.searched:
+            raise ValueError(f'iterations is {budget}, but the run has {self.searched} episodes '
+                             'already; give at least that many, they are all counted')
         self.budget = budget
         if self.searched < budget:
             self._search_on()
@@ -135,7 +138,7 @@ class Tuning:
                                    f'{wanted}; restore the file or start a new run')
         self._take(told)
 
-    def next(self) -> Trial | None:
+    def next(self) -> Trial | None:  # noqa: A003
         """Return the trial to run now (the same one until it is told); None when all is done."""
         if self._pending is None:
             self._pending = self._search() or self._verification()

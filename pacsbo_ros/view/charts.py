@@ -154,16 +154,20 @@ def norm_bounds(functions: Sequence[str], domains: Sequence[str],
                 for d, domain in enumerate(domains)])
 
 
-def length_scales(scales: Sequence[float], weights: Sequence[float]) -> dict[str, Any]:
-    """Draw how much the data speak for each length scale."""
+def length_scales(functions: Sequence[str], scales: Sequence[float],
+                  weights: Sequence[float]) -> dict[str, Any]:
+    """Draw how much the data speak for each length scale, one bar per function."""
     return frame(
-        grid={'left': 52, 'right': 14, 'top': 14, 'bottom': 40},
+        grid={'left': 52, 'right': 14, 'top': 30, 'bottom': 40}, legend=legend(top=0, right=0),
         xAxis=axis(type='category', data=[f'{s:.3g}' for s in scales],
                    name='length scale, share of the box', nameLocation='middle', nameGap=24,
                    splitLine={'show': False}),
         yAxis=axis(min=0, max=100, axisLabel={'color': FAINT, 'fontSize': 11,
                                               'formatter': '{value} %'}),
-        series=[{'type': 'bar', 'barMaxWidth': 34,
-                 'itemStyle': {'color': palette.HULL, 'borderRadius': [3, 3, 0, 0]},
-                 'data': [{'value': _short(100 * w), 'name': f'{s:.3g}: {100 * w:.1f} %'}
-                          for s, w in zip(scales, weights, strict=False)]}])
+        series=[{'type': 'bar', 'name': function, 'barMaxWidth': 26, 'barGap': '8%',
+                 'itemStyle': {'color': palette.FUNCTIONS[f % len(palette.FUNCTIONS)],
+                               'borderRadius': [3, 3, 0, 0]},
+                 'data': [{'value': _short(100 * w), 'name': f'{function}, {s:.3g}: '
+                                                             f'{100 * w:.1f} %'}
+                          for s, w in zip(scales, weights[f * len(scales):], strict=False)]}
+                for f, function in enumerate(functions)])

@@ -1,5 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """Numbers with their units as people write them; angles are shown in degrees."""
+# flake8: noqa: A005
 from __future__ import annotations
 
 from collections.abc import Iterable

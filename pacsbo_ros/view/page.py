@@ -23,6 +23,9 @@ from pacsbo_ros.view.numbers import label, quantity
 from pacsbo_ros.view.robot_card import RobotCard
 from pacsbo_ros.view.style import STYLE
 
+# A browser acknowledges every 3 s. One that is slower is sent nothing more until it has caught up:
+# it would only work off old pictures, and a press would wait behind them.
+LAG = 5.0  # s
 LEVELS = {'info': '#3b82c4', 'good': palette.SAFE, 'warn': '#d99a1c', 'bad': palette.UNSAFE,
           'idle': palette.IDLE}
 
@@ -58,6 +61,7 @@ class Page:
             self._refuse('refused: the address of the page carries a wrong token')
         self._event = max(0, *(e.number - 40 for e in live.events()), 0)
         self._shown: dict[str, Any] = {}
+        self._client = ui.context.client
         ui.add_css(STYLE)
         self._header()
         with ui.element('main').classes(
@@ -95,6 +99,7 @@ class Page:
     def _state_card(self) -> None:
         with ui.card().classes('card w-full lg:col-span-3 gap-3').style('min-height:430px'):
             ui.label('What happens now').classes('card-title')
+            self._button_rows()  # above all that grows: a button must not move under a finger
             self._headline = ui.label('').classes('text-2xl font-semibold').mark('headline')
             self._sentence = ui.label('').classes('text-sm').style('color:#c9d4df').mark('words')
             self._warnings = ui.html('', sanitize=False).classes('w-full').mark('warnings')
@@ -104,20 +109,20 @@ class Page:
                 self._safe_share = self._figure('of the box known safe')
                 self._risk = self._figure('risk spent')
                 self._command = self._figure('command')
-            ui.space()
-            with ui.grid(columns=2).classes('w-full gap-2'):
-                for action in ACTIONS:
-                    ui.button(action.name.capitalize(), icon=action.icon,
-                              on_click=lambda _, name=action.name: self._act(name)).props(
-                        'outline no-caps color=blue-grey-3').tooltip(action.hint).mark(
-                        action.name)
-            if self._token:
-                with ui.row().classes('w-full items-center no-wrap'):
-                    self._key = ui.input('token', password=True).props('dense').classes('grow')
-                    self._key.on('keydown.enter', self._unlock).mark('token')
-                    self._lock = ui.button(icon='lock', on_click=self._unlock).props(
-                        'flat round').mark('unlock')
-                self._show_lock()
+
+    def _button_rows(self) -> None:
+        with ui.grid(columns=2).classes('w-full gap-2'):
+            for action in ACTIONS:
+                ui.button(action.name.capitalize(), icon=action.icon,
+                          on_click=lambda _, name=action.name: self._act(name)).props(
+                    'outline no-caps color=blue-grey-3').tooltip(action.hint).mark(action.name)
+        if self._token:
+            with ui.row().classes('w-full items-center no-wrap'):
+                self._key = ui.input('token', password=True).props('dense').classes('grow')
+                self._key.on('keydown.enter', self._unlock).mark('token')
+                self._lock = ui.button(icon='lock', on_click=self._unlock).props(
+                    'flat round').mark('unlock')
+            self._show_lock()
 
     def _figure(self, title: str) -> ui.label:
         with ui.column().classes('gap-0'):
@@ -187,13 +192,22 @@ class Page:
         self._shown[key] = value
         return True
 
+    def _behind(self) -> bool:
+        """Tell whether the browser has not yet taken what it was sent a while ago."""
+        sent = self._client.outbox.message_history  # what the browser has not acknowledged
+        return bool(sent) and time.time() - sent[0][1] > LAG
+
     def _move(self) -> None:
         """Move the drawing of the robot."""
+        if self._behind():
+            return
         s = self._live.snapshot
         self._robot.move(s, s.verdict(time.monotonic()))
 
     def _refresh(self) -> None:
         """Bring everything else up to date."""
+        if self._behind():
+            return
         s = self._live.snapshot
         verdict = s.verdict(time.monotonic())
         self._refresh_words(s, verdict)
@@ -253,7 +267,8 @@ class Page:
             draw(self._norms, charts.norm_bounds(o.functions, o.domains, o.norm_bound))
         if self._changed('scales', (tuple(o.length_scales), tuple(o.length_scale_weights))):
             self._scale_box.visible = len(o.length_scales) > 1
-            draw(self._scales, charts.length_scales(o.length_scales, o.length_scale_weights))
+            draw(self._scales, charts.length_scales(o.functions, o.length_scales,
+                                                    o.length_scale_weights))
 
 
 def serve(live: Live, press: Callable[[str], None], refuse: Callable[[str], None], host: str,

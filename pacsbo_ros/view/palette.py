@@ -22,6 +22,8 @@ SILENT = 3
 # One colour for each constraint or signal, in their order; told apart by the colour-blind too.
 SERIES = ('#3b9ddd', '#e6a23c', '#b07aa1', '#76b7b2', '#d37295', '#9c755f')
 
+FUNCTIONS = ('#c9d4df', *SERIES)  # the reward, then the constraints
+
 
 def verdict_colour(verdict: int) -> str:
     """Return the colour of a verdict, also of one that is not known here."""

@@ -1,6 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """How the live page looks."""
-STYLE = '''
+STYLE = """
 body { background: #0d131a; }
 .nicegui-content { padding: 0; }
 .card { background: #151d27; border: 1px solid #222d3a; border-radius: 14px; padding: 14px;
@@ -31,4 +31,4 @@ body { background: #0d131a; }
 .pair .q-field__append { height: 24px; }
 .events { font-size: 12.5px; border: none !important; background: transparent !important; }
 .events * { white-space: pre-wrap !important; font-family: inherit; }
-'''
+"""

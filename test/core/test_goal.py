@@ -11,7 +11,7 @@ PROBLEM = {'choice': 'goal', 'constraints': 2, 'length_scales': (0.3,), 'noise_b
 
 
 def measured(x):
-    """The reward rises to the right; the first constraint ends at 0.8, the second is idle."""
+    """Let the reward rise to the right, the first constraint end at 0.8, the second idle."""
     return [x, 2.0 * (0.8 - x), 3.0]
 
 

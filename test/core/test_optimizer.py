@@ -129,12 +129,12 @@ def test_same_seed_same_proposals(known, n):
     assert len(runs[0]) == 6
 
 
-CONTINUE = '''
+CONTINUE = """
 import json, sys
 from pacsbo_ros.core import SafeOptimizer
 optimizer = SafeOptimizer.from_record(json.load(sys.stdin))
 print(optimizer.ask())
-'''
+"""
 
 
 @pytest.mark.parametrize(('n', 'rule'), [
@@ -163,7 +163,9 @@ def test_warm_start_is_the_same_as_telling_one_by_one():
     new = make(2)
     for x, y in zip(*old.samples, strict=True):
         new.tell(x, y)
-    assert not isinstance(new.ask(), NothingToPropose)
+    proposal = new.ask()
+    assert not isinstance(proposal, NothingToPropose)
+    assert proposal == old.ask()
     assert new.best() == old.best()
 
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='faults need ROS 2: run them by make test')
 from faults import campaign
 from faults.cases import GROUPS

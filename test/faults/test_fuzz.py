@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='messages need ROS 2: run them by make test')
 from faults.graph import own_domain
 from pacsbo_ros.action import RunEpisode
@@ -104,7 +105,7 @@ def controller(context, request):
 
 @pytest.fixture(scope='module')
 def driven(context):
-    """A controller whose monitor consents."""
+    """Return a controller whose monitor consents."""
     node = made_controller(context, 'simulated')
     yield node
     node.destroy_node()
@@ -273,7 +274,7 @@ JSON = st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats
 @settings(max_examples=200)
 @given(part=st.sampled_from(['trial', 'measured']), where=st.integers(0, 8), value=JSON)
 def test_a_journal_with_a_changed_field_is_refused_or_still_sound(tmp_path_factory, part, where,
-                                                                   value):
+                                                                  value):
     path = tmp_path_factory.mktemp('fuzz') / 'episodes.jsonl'
     journal = Journal(path, {})
     journal.append(Told(Trial(1, (-2.5, 23.0), (0.4, 0.3), 17, 'start', 'start'),

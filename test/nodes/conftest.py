@@ -1,6 +1,7 @@
 """Real node processes over real DDS, in a ROS domain of their own."""
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import graph as graphs
 
@@ -42,7 +43,7 @@ def graph(tmp_path):
 
 @pytest.fixture
 def another(tmp_path_factory):
-    """A second graph beside the first."""
+    """Make a second graph beside the first."""
     made = Graph(tmp_path_factory.mktemp('another'))
     yield made
     made.close()
@@ -50,7 +51,7 @@ def another(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def common_graph(tmp_path_factory):
-    """An empty graph for all tests of a module."""
+    """Make an empty graph for all tests of a module."""
     made = Graph(tmp_path_factory.mktemp('common'))
     yield made
     made.close()
@@ -58,7 +59,7 @@ def common_graph(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def shared(common_graph):
-    """A ready graph for the tests of a module that leave it as it was."""
+    """Make a ready graph for the tests of a module that leave it as it was."""
     common_graph.start_monitor()
     common_graph.start_controller()
     common_graph.wait_until_ready()
@@ -67,7 +68,7 @@ def shared(common_graph):
 
 @pytest.fixture
 def ready(graph):
-    """A graph with an armed monitor and a controller that waits for goals."""
+    """Make a graph with an armed monitor and a controller that waits for goals."""
     graph.start_monitor()
     graph.start_controller()
     graph.wait_until_ready()

@@ -43,6 +43,23 @@ def test_what_shows_the_run_may_die_and_keeps_the_graph_alive():
     assert table(dashboard='true', stay='false')['pacsbo_optimizer'].parameters['stay'] is False
 
 
+def test_the_page_gets_the_port_that_is_asked_for():
+    assert table(dashboard='true')['dashboard'].parameters == {}
+    asked = table(dashboard='true', dashboard_port='9000')['dashboard']
+    assert asked.parameters == {'port': 9000}
+
+
+def test_the_frames_come_with_or_without_rviz_and_tell_robots_apart():
+    name = 'robot_state_publisher'
+    assert name not in table()
+    assert table(rviz='true')[name].parameters['frame_prefix'] == ''
+    assert name not in table(rviz='true', tf='false')
+    left = table(tf='true', namespace='/lab/left')
+    assert 'rviz2' not in left
+    assert left[name].parameters['frame_prefix'] == 'lab/left/'
+    assert '<robot' in left[name].parameters['robot_description']
+
+
 def test_the_recorder_keeps_all_topics_in_the_folder_of_the_run(tmp_path):
     recorded = table(record='true', run_dir=str(tmp_path))
     recorder = recorded['rosbag2']
@@ -85,13 +102,15 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
 @pytest.mark.parametrize(('given', 'words'), [
     ({'colour': 'red'}, 'unknown argument'), ({'iteration': '3'}, 'did you mean iterations?'),
     ({'task': 'x', 'robot': 'y'}, 'either task'), ({'task': '/nowhere.yaml'}, 'no such file'),
-    ({'run_dir': 'a', 'resume': 'b'}, 'resume'), ({'plant': 'bicycle'}, 'simulated, topics, qube'),
+    ({'run_dir': 'a', 'resume': 'b'}, 'resume'),
+    ({'plant': 'bicycle'}, 'simulated, mujoco, topics, qube'),
     ({'speed': 'fast'}, "speed is 'fast'"), ({'iterations': '3.5'}, 'iterations'),
     ({'speed': '-1'}, 'above 0'), ({'iterations': '0'}, '1 or more'), ({'seed': '-3'}, 'seed'),
     ({'resume': '/nowhere'}, 'no run folder'), ({'namespace': '9bad'}, "namespace is '9bad'"),
     ({'namespace': 'a//b'}, 'letters'), ({'namespace': 'a b'}, 'letters'),
     ({'namespace': 'a;b'}, 'letters'),
     ({'plant': 'topics', 'speed': '7'}, 'real time'),
+    ({'dashboard_port': '99999'}, 'a port from 1 to 65535'), ({'tf': 'yes'}, 'auto, true, false'),
     ({'params_file': '/nowhere.yaml'}, 'no such file'), ({'rviz': 'yes'}, 'true, false'),
 ])
 def test_arguments_that_make_no_sense_are_named(given, words):
@@ -128,7 +147,17 @@ def test_the_shipped_parameter_file_passes_every_check():
     bringup.check(bringup.resolve({}), ROOT)
 
 
+THREE = {'tuned': ['k_theta', 'k_alpha', 'k_theta_dot'], 'box_lower': [-6.0, 10.0, -2.5],
+         'box_upper': [0.0, 50.0, 0.0], 'start': [-5.4, 24.5, -1.5], 'length_scales': [0.4]}
+
+
+def test_three_gains_are_tuned_by_default(tmp_path):
+    (tmp_path / 'p.yaml').write_text(shipped(**THREE))
+    bringup.check(bringup.resolve({'params_file': str(tmp_path / 'p.yaml')}), ROOT)
+
+
 @pytest.mark.parametrize(('text', 'words'), [
+    (shipped(**THREE, method='paper'), 'no predictor is shipped for'),
     (shipped(noise_bund=0.1), 'parameter noise_bund is unknown; did you mean noise_bound?'),
     (shipped(box_lower=[-6, 10]), 'a list of decimals like [1.0, 2.0]'),
     (shipped(box_lower=[-12.0, 10.0]), 'the box of k_theta is [-12, 0], but furuta accepts'),
@@ -136,6 +165,7 @@ def test_the_shipped_parameter_file_passes_every_check():
     (shipped(iterations=2), 'iterations is 2, but there are 3 start values'),
     (shipped(iterations=0), 'give a whole number from 1 to 10000'),
     (shipped(delta=1), 'give a number with a decimal point'),
+    (shipped(delta=1.5), 'delta is 1.5; give a number with a decimal point from 1e-06 to 0.999'),
     (shipped(start=[-9.0, 20.0]), 'k_theta is -9'),
     (shipped().replace('/**/pacsbo_optimizer', '/**/pacsbo_optimiser'),
      'did you mean pacsbo_optimizer?'),
@@ -165,7 +195,7 @@ def test_a_section_for_a_namespace_applies_there(tmp_path):
     bringup.check(bringup.resolve({'params_file': str(file)}), ROOT)
 
 
-CART = '''
+CART = """
 from pacsbo_ros.robots.python import Robot, Signal, Tunable
 
 class Cart(Robot):
@@ -183,12 +213,12 @@ class Cart(Robot):
             x += 0.01 * v
             cost += abs(x) / 200
         return 1.0 - 10 * cost, [1.0 - self.peaks['x'] / 0.5]
-'''
+"""
 
 
 @pytest.fixture
 def cart(tmp_path, monkeypatch):
-    """A folder with a robot in Python, which is where we are."""
+    """Make a folder with a robot in Python, which is where we are."""
     (tmp_path / 'my_cart.py').write_text(CART)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, 'my_cart', raising=False)

@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import parameters as breaking
 from faults.graph import Process, wait_for
@@ -94,7 +95,7 @@ def test_a_wrong_task_is_one_line_and_nothing_is_started(tmp_path, text, words):
 
 @pytest.fixture(scope='module')
 def looker():
-    """A node that nobody spins, for checks that spin it themselves."""
+    """Return a node that nobody spins, for checks that spin it themselves."""
     context = rclpy.Context()
     context.init()
     yield rclpy.create_node('looker', context=context)
@@ -123,7 +124,9 @@ def put(*path, value):
 
 @pytest.mark.parametrize(('change', 'words'), [
     (put('tuned', 'p', 'node', value='/joint_pd'), "did you mean '/joint_pid'"),
-    (put('tuned', 'p', 'parameter', value='q'), "has no parameter 'q'"),
+    (put('tuned', 'p', 'parameter', value='q'),
+     "parameter of /joint_pid: 'q' is not known; there are"),
+    (put('tuned', 'p', 'parameter', value='dd'), "did you mean 'd'"),
     (put('tuned', 'p', 'parameter', value='use_sim_time'), 'not a number'),
     (put('tuned', 'p', 'upper', value=400.0), 'accepts 0 to 100'),
     (put('signals', 'effort', 'topic', value='/joint_pid/sate'), "mean '/joint_pid/state'"),

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from pacsbo_ros.robots.parameters.task import load
 import yaml

@@ -107,23 +107,23 @@ def test_a_launcher_under_nohup_outlives_its_terminal(tmp_path):
     assert process.wait(60) == 130
 
 
-NODE = '''
+NODE = """
 import os, signal, sys, time
 from pacsbo_ros.nodes.lifeline import end_with_launcher
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 tied = end_with_launcher()
 open(sys.argv[1], 'a').write(f'{os.getpid()} {tied}' + chr(10))
 time.sleep(300)
-'''
+"""
 
 
 def test_a_node_of_a_launch_that_is_killed_ends_too(tmp_path):
-    parent = f'''
+    parent = f"""
 import os, subprocess, sys, time
 env = dict(os.environ, PACSBO_PARENT=str(os.getpid()))
 subprocess.Popen([sys.executable, '-c', {NODE!r}, sys.argv[1] + '/said'], env=env)
 time.sleep(300)
-'''
+"""
     process = subprocess.Popen([sys.executable, '-c', parent, str(tmp_path)])
     pid, tied = wait_for(lambda: said(tmp_path), 'a node')[0].split()
     assert tied == 'True'

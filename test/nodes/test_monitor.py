@@ -2,6 +2,7 @@
 from itertools import count
 import threading
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from faults.graph import wait_for
 from pacsbo_ros.msg import Candidate, ControllerState, EpisodeResult, Heartbeat, SafetyStatus
 from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED, system_stamp
@@ -12,7 +13,7 @@ SAFE = [-2.571, 23.01]
 
 @pytest.fixture
 def live(graph):
-    """A graph in real time, armed, with an episode on the plant."""
+    """Return a graph in real time, armed, with an episode on the plant."""
     graph.start_monitor()
     graph.start_controller(speed=1.0)
     graph.wait_until_ready()
@@ -22,8 +23,13 @@ def live(graph):
 
 
 def test_stop_ends_the_episode_and_holds_until_reset_and_arm(live):
-    client = live.client
+    client, health = live.client, {}
+    client.node.create_subscription(
+        DiagnosticArray, '/diagnostics',
+        lambda m: health.update({s.name.partition(': ')[2]: s.level for s in m.status}), 10)
+    wait_for(lambda: health.get('safety') == DiagnosticStatus.OK, 'diagnostics that are green')
     assert client.call('stop').success
+    wait_for(lambda: health['safety'] == DiagnosticStatus.ERROR, 'diagnostics that are red')
     result = client.result(live.handle)
     assert result.outcome == EpisodeResult.ABORTED_BY_MONITOR
     assert not result.is_datum

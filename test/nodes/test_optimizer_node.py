@@ -1,17 +1,33 @@
 """The optimiser leads whole runs and survives what happens to them."""
 import json
+from pathlib import Path
 import signal
 
 from faults.graph import wait_for
 from pacsbo_ros.msg import EpisodeResult, OptimizerState
+from pacsbo_ros.nodes import furuta_controller, parameter_files
+from pacsbo_ros.nodes.plants import make_driver
+from pacsbo_ros.nodes.tuning_parameters import make_problem
+from pacsbo_ros.robots.furuta.robot import Furuta
+from pacsbo_ros.tuning.journal import Journal
+from pacsbo_ros.tuning.trial import Measured
+from pacsbo_ros.tuning.tuning import Tuning
 import pytest
 import yaml
+
+ROOT = Path(__file__).parents[2]
 
 
 def episodes(folder):
     """Return the episodes of a journal."""
     lines = (folder / 'episodes.jsonl').read_text().splitlines()[1:]
     return [json.loads(line) for line in lines]
+
+
+def searched(folder):
+    """Return the episodes of the search, without those that verify what it found."""
+    return [e for e in episodes(folder)
+            if e['trial']['role'] not in ('verification', 'comparison')]
 
 
 def gains(folder):
@@ -23,14 +39,13 @@ def test_a_run_improves_finishes_and_leaves_a_complete_folder(ready):
     assert optimizer.wait() == 0, optimizer.output
     folder = ready.folder / 'run'
     told = episodes(folder)
-    assert len(told) == 15
-    assert told[-1]['trial']['role'] == 'verification'
+    assert [e['trial']['role'] for e in told[14:]] == ['verification', 'comparison']
     assert {p.name for p in folder.iterdir()} >= {
         'episodes.jsonl', 'parameters.yaml', 'best_gains.yaml', 'history.png', 'belief.png',
         'report.html'}
     best = yaml.safe_load((folder / 'best_gains.yaml').read_text())
     best = best['/**/furuta_controller']['ros__parameters']
-    assert [best['k_theta'], best['k_alpha']] == told[-1]['trial']['values']
+    assert [best['k_theta'], best['k_alpha']] == told[14]['trial']['values']
     assert list(best) == ['k_theta', 'k_alpha', 'k_theta_dot', 'k_alpha_dot']
     rewards = [e['measured']['reward'] for e in told]
     assert max(rewards[3:]) > max(rewards[:3])
@@ -38,10 +53,44 @@ def test_a_run_improves_finishes_and_leaves_a_complete_folder(ready):
     states = [m.state for m in ready.client.messages['optimizer_state']]
     assert states[-1] == OptimizerState.FINISHED
     final = ready.client.last('optimizer_state')
-    assert final.iteration == 15
-    assert sum(final.outcome_count) == 15
+    assert final.iteration == 16
+    assert sum(final.outcome_count) == 16
     assert len(final.norm_bound) == len(final.functions) * len(final.domains)
-    assert ready.client.last('gain_map').iteration == 15
+    assert ready.client.last('gain_map').iteration == 16
+
+
+def without_a_graph(folder, **changes):
+    """Lead the run of the shipped parameters in this process: no node, no message."""
+    given = parameter_files.read(ROOT / 'config/furuta.yaml', parameter_files.TABLES)
+    p = parameter_files.values('pacsbo_optimizer', {**given['pacsbo_optimizer'], **changes})
+    c = parameter_files.values('furuta_controller', {
+        **given['furuta_controller'], 'plant': 'simulated'})
+    settings = furuta_controller.experiment(c)
+    robot = Furuta(make_driver(None, c.plant, c.preset, settings[2]), *settings, c.plant, c.backup)
+    problem = make_problem(p, robot.description)
+    tuning = Tuning(problem, p.iterations, Journal(folder / 'episodes.jsonl',
+                                                   problem.identity('')))
+    while (trial := tuning.next()) is not None:
+        robot.begin(problem.complete(trial.values), trial.seed)
+        while not robot.tick().over:
+            pass
+        r = robot.result()
+        tuning.tell(Measured(r.reward, r.scaled_reward, r.margins, r.noise, r.peaks, r.outcome,
+                             r.reason))
+    return episodes(folder)
+
+
+def test_a_seed_gives_the_episodes_and_rewards_that_it_gives_without_a_graph(ready, tmp_path):
+    changes = {'iterations': 12, 'candidates': 400, 'start_repeats': 0, 'seed': 7}
+    optimizer = ready.start_optimizer(**changes)
+    expected = without_a_graph(tmp_path, **changes)
+    assert optimizer.wait() == 0, optimizer.output
+    told = episodes(ready.folder / 'run')
+    assert len(told) == len(expected) > changes['iterations']
+    for ours, theirs in zip(told, expected, strict=True):
+        assert ours['trial']['values'] == theirs['trial']['values']
+        for name in ('reward', 'scaled_reward', 'margins', 'noise', 'peaks', 'outcome'):
+            assert ours['measured'][name] == theirs['measured'][name], name
 
 
 def test_killed_and_resumed_it_proposes_what_an_undisturbed_run_proposes(ready, graph):
@@ -71,7 +120,7 @@ def test_pause_resume_and_finish(ready):
     assert client.call('finish').success
     assert optimizer.wait() == 0, optimizer.output
     assert client.last('optimizer_state').reason == 'finished by the operator'
-    assert episodes(ready.folder / 'run')[-1]['trial']['role'] == 'verification'
+    assert 'verification' in [e['trial']['role'] for e in episodes(ready.folder / 'run')]
 
 
 def test_a_slider_that_is_moved_while_paused_changes_no_episode_of_the_run(ready):
@@ -103,7 +152,7 @@ def test_every_new_gain_waits_for_approval_if_asked_for(ready):
         assert client.call('approve').success
         client.wait('optimizer_state', lambda m, s=state: m.iteration > s.iteration)
     assert optimizer.wait() == 0, optimizer.output
-    assert len(episodes(ready.folder / 'run')) == 6
+    assert len(searched(ready.folder / 'run')) == 5
 
 
 def test_a_controller_that_dies_costs_no_datum_and_invents_none(graph):
@@ -123,7 +172,7 @@ def test_a_controller_that_dies_costs_no_datum_and_invents_none(graph):
     assert client.call('reset').success
     assert client.call('arm').success
     assert optimizer.wait() == 0, optimizer.output
-    assert len(episodes(graph.folder / 'run')) == 7
+    assert len(searched(graph.folder / 'run')) == 6
     assert gains(graph.folder / 'run')[told] == tuple(pending.values[:pending.tuned])
 
 
@@ -144,6 +193,40 @@ def test_an_operators_cancel_is_no_datum_and_the_candidate_is_tried_again(graph)
     counts = client.last('optimizer_state').outcome_count
     assert counts[EpisodeResult.COMPLETED] == 4
     assert counts[EpisodeResult.ABORTED_BY_MONITOR] == 1
+
+
+def test_unsafe_episodes_in_a_row_stop_the_run_until_a_person_resumes_it(ready):
+    ready.start_optimizer(iterations=4, start=[0.0, 10.0, -0.1, 10.5, -5.2, 24.0, -5.0, 24.6])
+    client = ready.client
+    paused = client.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
+    assert 'the last 2 episodes were unsafe: look at the robot; call resume' in paused.reason
+    assert len(episodes(ready.folder / 'run')) == 2
+    assert client.call('resume').success
+    client.wait('optimizer_state', lambda m: m.iteration > 2)
+
+
+def test_a_candidate_that_never_gives_a_datum_ends_in_a_question(graph):
+    graph.start_monitor()
+    graph.start_controller(start='swing_up', voltage_limit=0.3)  # too weak to get upright
+    graph.wait_until_ready()
+    optimizer = graph.start_optimizer(retries=2)
+    client = graph.client
+    paused = client.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
+    assert 'episode 1 gave no datum 2 times' in paused.reason
+    assert 'not upright within' in paused.reason
+    assert len(client.messages['episode_result']) == 2
+    assert not episodes(graph.folder / 'run')
+    assert client.call('resume').success
+    wait_for(lambda: 'gave no datum 4 times' in optimizer.output, 'the next question')
+
+
+def test_a_report_that_cannot_be_written_leaves_a_finished_run_finished(ready):
+    (ready.folder / 'run' / 'report.html').mkdir(parents=True)
+    optimizer = ready.start_optimizer(iterations=3, report=True)
+    assert optimizer.wait() == 0, optimizer.output
+    assert 'not kept for the report: IsADirectoryError' in optimizer.output
+    assert ready.client.last('optimizer_state').state == OptimizerState.FINISHED
+    assert (ready.folder / 'run' / 'best_gains.yaml').exists()
 
 
 def test_it_waits_for_a_graph_that_starts_later(graph):
@@ -215,7 +298,7 @@ def test_a_finished_run_goes_on_with_a_larger_budget(ready):
     assert more.wait() == 0, more.output
     roles = [e['trial']['role'] for e in episodes(ready.folder / 'run')]
     assert roles[:4] == ['start', 'start', 'start', 'verification']
-    assert sum(role != 'verification' for role in roles) == 5
+    assert len(searched(ready.folder / 'run')) == 5
     assert f'resume:={ready.folder / "run"} iterations:=25' in more.output
 
 
@@ -230,7 +313,7 @@ def test_two_namespaced_graphs_tune_two_pendulums_without_crosstalk(graph, anoth
         client = one.client
         client.wait('optimizer_state', lambda m: m.state == OptimizerState.FINISHED, patience=60)
         journal = gains(one.folder / f'run{number}')
-        assert len(journal) == 4 + number
+        assert len(searched(one.folder / f'run{number}')) == 3 + number
         wait_for(lambda c=client, j=journal: len(c.messages['told_result']) >= len(j), 'all told')
         told = client.messages['told_result']
         assert {m.run_id for m in told} == {f'run{number}'}

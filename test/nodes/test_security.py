@@ -41,7 +41,7 @@ ENCLAVES = {profile.get('node'): enclave.get('path') for enclave in POLICY.iter(
 
 @pytest.fixture(scope='module')
 def used(tmp_path_factory):
-    """What each node of a live graph publishes, subscribes, answers and calls."""
+    """Return what each node of a live graph publishes, subscribes, answers and calls."""
     pytest.importorskip('nicegui', reason='the live page needs nicegui')
     from pacsbo_ros.nodes.dashboard import Dashboard
     from pacsbo_ros.nodes.furuta_controller import FurutaController

@@ -25,7 +25,7 @@ def test_the_library_imports_where_ros_is_not_installed():
         '.'.join(p.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')
         for p in sorted((ROOT / 'pacsbo_ros').rglob('*.py')) if 'nodes' not in p.parts]
     assert len(modules) > 30
-    program = f'''
+    program = f"""
 import importlib, importlib.util, sys
 class Block:
     def find_spec(self, name, path=None, target=None):
@@ -38,7 +38,7 @@ for name in {modules!r}:
     if needed and importlib.util.find_spec(needed) is None:
         continue  # what one module alone needs is optional
     importlib.import_module(name)
-'''
+"""
     done = run(sys.executable, '-c', program, cwd=ROOT)
     assert done.returncode == 0, done.stderr
 
@@ -154,3 +154,11 @@ def test_what_every_robot_shares_knows_no_pendulum():
     assert not found, '\n'.join(found)
     core = [p for p in (ROOT / 'pacsbo_ros' / 'core').rglob('*.py') if 'robots' in p.read_text()]
     assert not core
+
+
+def test_most_of_the_package_serves_the_default_launch():
+    done = run(sys.executable, 'tools/closure.py', cwd=ROOT)
+    shares = [int(share) for share in re.findall(r'(\d+)%', done.stdout)]
+    assert len(shares) == 3, done.stderr
+    assert shares[1] >= 75
+    assert shares == sorted(shares)

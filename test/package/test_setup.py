@@ -12,7 +12,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / 'tools' / 'setup_env.py'
 
 @pytest.fixture
 def tree(tmp_path):
-    """A copy of what the set-up looks at, so that it cannot touch the real one."""
+    """Make a copy of what the set-up looks at, so that it cannot touch the real one."""
     root = tmp_path / 'with a space'
     (root / 'tools').mkdir(parents=True)
     shutil.copy(SCRIPT, root / 'tools')

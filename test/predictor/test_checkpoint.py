@@ -17,13 +17,12 @@ from pacsbo_ros.core import Kernel, SafeOptimizer, Settings
 from pacsbo_ros.predictor import CheckpointError, load_predictor
 from pacsbo_ros.predictor.checkpoint import (
     Checkpoint,
-    LARGEST_FILE,
     load_checkpoint,
     save_checkpoint,
     SHIPPED,
-    VERSION,
 )
 from pacsbo_ros.predictor.model import Calibration, feature_count, Network, NormPredictor
+from pacsbo_ros.predictor.sealed import LARGEST_FILE, VERSION
 import pytest
 
 WINDOW = 5
@@ -85,6 +84,7 @@ def test_a_pickle_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path)
     witness = tmp_path / 'it ran'
 
     class Hostile:
+
         def __reduce__(self):
             return subprocess.call, ([sys.executable, '-c', f'open({str(witness)!r}, "w")'],)
 
@@ -272,7 +272,7 @@ def test_the_shipped_checkpoints_are_small():
 
 
 def test_loading_and_predicting_needs_no_torch_and_no_ros(tmp_path):
-    code = '''
+    code = """
 import sys
 class Block:
     def find_spec(self, name, path=None, target=None):
@@ -284,7 +284,7 @@ from pacsbo_ros.core import Settings
 from pacsbo_ros.predictor import load_predictor
 settings = Settings()
 print(load_predictor('default', settings)(np.array([[1.0, 1.5]]), settings, 'box'))
-'''
+"""
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr

@@ -147,14 +147,14 @@ def test_an_error_in_the_work_is_not_tried_again(mortal):
 
 
 def test_no_worker_outlives_a_parent_that_is_killed():
-    code = '''
+    code = """
 import os, time
 from pacsbo_ros.executors import executor_factory
 if __name__ == '__main__':
     with executor_factory(1)() as executor:
         print(executor.submit(os.getpid).result(), flush=True)
         executor.submit(time.sleep, 3600).result()
-'''
+"""
     parent = subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True)
     try:
         worker = int(parent.stdout.readline())

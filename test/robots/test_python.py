@@ -27,6 +27,7 @@ class Cart(Robot):
 
 
 class Runaway(Cart):
+
     def run(self, values, seed):
         x = 0.0
         while self.watch(10 * x, [x]):

@@ -21,7 +21,8 @@ from pacsbo_ros.files import (
     read_arrays,
     read_bytes,
 )
-from pacsbo_ros.predictor.checkpoint import CheckpointError, load_checkpoint
+from pacsbo_ros.predictor.checkpoint import load_checkpoint
+from pacsbo_ros.predictor.sealed import CheckpointError
 from pacsbo_ros.tuning.journal import Journal, JournalError
 import pytest
 

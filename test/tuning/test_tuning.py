@@ -3,7 +3,7 @@ from dataclasses import replace
 import json
 
 from pacsbo_ros.core import Box, REPEAT, Settings
-from pacsbo_ros.robots.contract import Description, Signal, Tunable
+from pacsbo_ros.robots.contract import Description, Outcome, Signal, Tunable
 from pacsbo_ros.tuning.journal import Journal, JournalError
 from pacsbo_ros.tuning.run_folder import RunFolder
 from pacsbo_ros.tuning.trial import COMPARISON, Measured, START, VERIFICATION
@@ -77,7 +77,7 @@ def test_a_resumed_run_goes_on_as_if_it_had_never_stopped(tmp_path, stop_after):
     assert head + run(second) == whole
 
 
-def test_a_finished_run_has_nothing_left_to_do_but_can_be_given_more(path):
+def test_a_finished_run_has_nothing_left_to_do(path):
     first = make(path)
     run(first)
     first.journal.close()
@@ -101,9 +101,11 @@ def test_a_journal_with_other_gains_than_proposed_is_refused(path):
     tuning = make(path)
     run(tuning, 5)
     tuning.journal.close()
-    text = path.read_text().replace(str(STARTS[1][0]), '-3.3')
-    path.write_text(text)
-    with pytest.raises(JournalError):
+    header, *episodes = path.read_text().splitlines(keepends=True)
+    assert str(STARTS[1][0]) in episodes[1]
+    episodes[1] = episodes[1].replace(str(STARTS[1][0]), '-3.3')
+    path.write_text(header + ''.join(episodes))
+    with pytest.raises(JournalError, match='line 3 has values'):
         make(path)
 
 
@@ -152,7 +154,8 @@ def test_a_run_that_was_over_goes_on_with_a_larger_budget(path):
     assert third.next() is None
     assert [t.trial for t in third.told] == [t.trial for t in second.told]
     third.journal.close()
-    assert make(path, budget=5).next() is None, 'a smaller budget takes nothing back'
+    with pytest.raises(ValueError, match='iterations is 5, but the run has 12 episodes already'):
+        make(path, budget=5)
 
 
 def test_a_run_that_was_finished_among_its_starts_goes_on_with_them(path):
@@ -212,6 +215,19 @@ def test_unsafe_start_gains_end_the_run_with_a_reason(path):
     assert tuning.next() is None
     assert tuning.best is None
     assert 'none of the start values is safe' in tuning.reason
+
+
+def test_after_unsafe_starts_no_advice_is_given_that_cannot_help(path, capsys):
+    terminal = pytest.importorskip('pacsbo_ros.nodes.terminal', reason='needs rich')
+    tuning = make(path)
+    for _ in range(3):
+        tuning.next()
+        tuning.tell(Measured(0.5, 0.0, (-0.5,), (), (0.6, 0.3), 1, 'fell'))
+    tuning.next()
+    terminal.print_summary(RunFolder(path.parent), tuning, [0] * len(Outcome))
+    said = capsys.readouterr().out
+    assert 'resume' not in said
+    assert 'a new run with other start values' in said
 
 
 @pytest.mark.parametrize(('changes', 'words'), [

@@ -6,6 +6,7 @@ import threading
 import time
 from types import SimpleNamespace
 
+from pacsbo_ros.core.ledger import Entry
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.view import belief_charts, charts, rows, tables, words
 from pacsbo_ros.view.live import EVENTS_KEPT, Live, Snapshot, Told
@@ -228,7 +229,7 @@ def test_empty_charts_are_charts():
     for chart in (belief_charts.belief(None), charts.reward_history({}, 1),
                   charts.peak_history({}, 1, 0, 'rad', math.nan),
                   charts.margin_history({}, 1, ()), charts.norm_bounds((), (), ()),
-                  charts.length_scales((), ())):
+                  charts.length_scales((), (), ())):
         json.dumps(chart, allow_nan=False)
 
 
@@ -249,5 +250,15 @@ def test_norm_bounds_are_grouped_by_domain_and_length_scales_have_their_weights(
     data = series(charts.norm_bounds(['reward', 'effort'], ['hull', 'box'], [1, 2, 3, 4]))
     assert [d['value'] for d in data['hull']] == [1, 3]
     assert [d['value'] for d in data['box']] == [2, 4]
-    (bars,) = series(charts.length_scales([0.1, 0.4], [0.25, 0.75])).values()
-    assert [d['value'] for d in bars] == [25, 75]
+    data = series(charts.length_scales(['reward', 'effort'], [0.1, 0.4], [0.25, 0.75, 0.9, 0.1]))
+    assert [d['value'] for d in data['reward']] == [25, 75]
+    assert [d['value'] for d in data['effort']] == [90, 10]
+
+
+def test_the_ledger_has_one_line_for_each_purpose_however_many_experiments_there_were():
+    progress = pytest.importorskip('pacsbo_ros.nodes.progress', reason='messages need ROS 2')
+    entries = [Entry('noise', 'noise of reward', 0, 0.01),
+               *(Entry('student', 'one experiment', n, 0.001) for n in range(3, 33))]
+    assert progress.ledger(entries) == [
+        'noise: noise of reward, 0.01',
+        'student: one experiment, 0.03 in 30 parts, the last after 32 samples']

@@ -83,9 +83,20 @@ def test_the_page_is_self_contained_and_complete(folder):
     for words in ('verified', 'Outcomes', 'tripped', '1 of 5', 'pacsbo_optimizer delta',
                   '−4.300', 'fixed sample_time', 'margin of overshoot', 'margin of settling',
                   'max |temperature| [K]', '0.03 of 0.10', 'raise noise_bound',
-                  'norm bounds of 24 episodes: 0.02'):
+                  'one experiment, 0.02 in 5 parts'):
         assert words in page
     assert not [p for p in folder.iterdir() if p.name.endswith('.tmp')]
+
+
+def test_a_start_that_is_repeated_is_safe_because_the_user_said_so(folder):
+    lines = (folder / 'episodes.jsonl').read_text().splitlines()[:3]
+    again = json.loads(lines[1])
+    again['trial'].update(iteration=3, role='repeat')
+    (folder / 'episodes.jsonl').write_text('\n'.join([*lines, json.dumps(again)]) + '\n')
+    rows = re.findall(r'<tr class="[a-z]*"><td>(\d)</td>(.*?)</tr>',
+                      write_report(folder).read_text())
+    assert {number: 'by you' in cells for number, cells in rows} == {
+        '1': True, '2': False, '3': True}
 
 
 def test_a_torn_journal_and_damaged_files_give_a_report_that_says_so(folder):

@@ -101,14 +101,18 @@ class SimulatedDriver:
         applied = max(-limit, min(limit, self._pending.popleft())) if self._powered else 0.0
         self.voltage_log.append(applied)
         if plant.arm_stop == math.inf:
-            self._state = rk4(self._state, applied, self._dt, plant.substeps, self._coefficients)
+            self._state = self._advance(applied, plant.substeps)
         else:
             for _ in range(plant.substeps):
-                state = rk4(self._state, applied, self._dt, 1, self._coefficients)
+                state = self._advance(applied, 1)
                 if abs(state[0]) > plant.arm_stop:
                     state = (math.copysign(plant.arm_stop, state[0]), state[1], 0.0, state[3])
                 self._state = state
         self._measurement = self._measure()
+
+    def _advance(self, volts: float, steps: int) -> State:
+        """Return the true state after so many integration steps."""
+        return rk4(self._state, volts, self._dt, steps, self._coefficients)
 
     def push(self, alpha_dot: float) -> None:
         """Add alpha_dot to the true pendulum speed, as a finger would."""

@@ -5,14 +5,20 @@ Find the numbers of a pendulum in a recording of it, and write them as a preset 
 Run `python -m pacsbo_ros.robots.furuta.identify FILE.csv --output mine.yaml` on a recording with
 the columns t, volts, theta, alpha (docs/identify.md says how to make one). Least squares over
 stretches of one second, each from a smoothed state: the errors of theta and alpha, weighted.
-Intervals are 95 %, from the sandwich estimate with the stretches of one second of recording as
-clusters, because errors within a stretch are anything but independent.
+A chirp does not tell everything: its delay is known to 4 ms only, and two samples of delay where
+there is one make most gains unsafe. So what data sheets say counts too, as a Gaussian of the
+given spread about the calibrated plant, against the errors that the best fit leaves:
+
+    minimise  N/s2 |r(p)|^2 + sum ((p - p0)/spread)^2
+
+where s2 = |r|^2 of the fit without the second term and N is the number of independent errors, two
+angles for each second of recording. Intervals are 95 %, from the curvature of that sum.
 
 Symbol     Shape        Meaning
 p          (n,)         free numbers over their units
-r          (w, k)       weighted errors of each stretch
-J          (w, k, n)    their derivatives
-H          (n, n)       sum over stretches of J'J
+p0         (n,)         the same of the calibrated plant
+r          (m,)         weighted errors of all stretches; |r|^2 is their mean square
+J          (m, n)       their derivatives
 """
 from __future__ import annotations
 
@@ -36,7 +42,7 @@ from pacsbo_ros.robots.furuta.prediction import (
 from pacsbo_ros.robots.furuta.preset_file import write_preset
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 from pacsbo_ros.robots.furuta.recordings import read_recordings, Recording, RecordingError
-from scipy.optimize import least_squares
+from scipy.optimize import least_squares, OptimizeResult
 
 Array = NDArray[np.float64]
 
@@ -54,21 +60,22 @@ class Free:
     unit: float
     low: float
     high: float
-    bounds: str  # where the bounds come from
+    spread: float  # standard deviation among devices, before anything was recorded
+    bounds: str  # where bounds and spread come from
 
 
 # Masses, arm length and resistance stay: voltage and angles tell only ratios of them.
 FREE = (
-    Free('arm_inertia', 1e-5, 2e-5, 4e-4, 'mr Lr^2/12 to /3 in data sheets, with a margin'),
-    Free('pendulum_length', 0.01, 0.10, 0.16, 'ruler: 0.129 m, less or more for the tip'),
-    Free('torque_constant', 0.002, 0.030, 0.055, 'data sheets: 0.042; back-EMF is the same'),
-    Free('arm_damping', 1e-4, 0.0, 2e-3, 'courseware: 2.7e-4 to 1e-3'),
-    Free('pendulum_damping', 1e-5, 0.0, 3e-4, 'courseware: 5e-5'),
-    Free('coulomb_torque', 1e-4, 0.0, 4e-3, 'motor data sheet: a few mN m'),
-    Free('cable_stiffness', 1e-4, 0.0, 5e-3, 'a thin cable'),
-    Free('cable_rest', 0.1, -1.5, 1.5, 'reach of the arm'),
-    Free('alpha_offset', 0.005, -0.1, 0.1, 'how still it hung when the encoder was zeroed'),
-    Free('delay', 0.002, 0.0, 0.03, 'a few samples'),
+    Free('arm_inertia', 1e-5, 2e-5, 4e-4, 5e-5, 'mr Lr^2/12 to /3 in data sheets, with a margin'),
+    Free('pendulum_length', 0.01, 0.10, 0.16, 0.007, 'ruler: 0.129 m, less or more for the tip'),
+    Free('torque_constant', 0.002, 0.030, 0.055, 0.005, 'data sheets: 0.042; back-EMF the same'),
+    Free('arm_damping', 1e-4, 0.0, 2e-3, 2e-4, 'courseware: 2.7e-4 to 1e-3'),
+    Free('pendulum_damping', 1e-5, 0.0, 3e-4, 4e-5, 'courseware: 5e-5'),
+    Free('coulomb_torque', 1e-4, 0.0, 4e-3, 4e-4, 'motor data sheet: a few mN m'),
+    Free('cable_stiffness', 1e-4, 0.0, 5e-3, 8e-4, 'a thin cable'),
+    Free('cable_rest', 0.1, -1.5, 1.5, 0.5, 'reach of the arm'),
+    Free('alpha_offset', 0.005, -0.1, 0.1, 0.01, 'how still it hung when it was zeroed'),
+    Free('delay', 0.002, 0.0, 0.03, 0.002, 'a few samples'),
 )
 
 
@@ -80,6 +87,7 @@ class Identified:
     free: tuple[Free, ...]
     values: Array  # (n,)
     halfwidth: Array  # (n,) of the 95 % intervals; nan where a bound holds it
+    told: Array  # (n,) share of its prior variance that the recording took away
     cost: float  # mean square of the weighted errors
 
     @property
@@ -99,15 +107,14 @@ def make(free: Sequence[Free], values: Sequence[float], base: Candidate) -> Cand
 
 
 def identify(sets: Sequence[tuple[Windows, float]], free: Sequence[Free] = FREE,
-             base: Candidate | None = None) -> Identified:
+             start: Candidate | None = None) -> Identified:
     """Fit the free numbers to sets of stretches, each with the weight of its mean square."""
-    base = base or Candidate(CALIBRATED.parameters)
+    base = Candidate(CALIBRATED.parameters)
     unit = np.array([f.unit for f in free])
     low, high = (np.array([getattr(f, side) for f in free]) / unit for side in ('low', 'high'))
-    first = np.array([getattr(base, f.name, None) if f.name in ('delay', 'alpha_offset')
-                      else getattr(base.parameters, f.name) for f in free]) / unit
+    prior = _numbers(base, free) / unit
     # Off the bounds, where derivatives vanish for the rest angle of a cable that does not pull.
-    first = np.clip(first, low + 0.05, high - 0.05)
+    first = np.clip(_numbers(start or base, free) / unit, low + 0.05, high - 0.05)
 
     def errors(many: Sequence[Array]) -> Array:
         candidates = [make(free, p * unit, base) for p in many]
@@ -125,36 +132,30 @@ def identify(sets: Sequence[tuple[Windows, float]], free: Sequence[Free] = FREE,
         all_errors = errors([p, *moved])
         return ((all_errors[1:] - all_errors[0]) / np.diag(moved - p)[:, None]).T
 
-    fit = least_squares(lambda p: errors([p])[0], first, jac=jacobian, bounds=(low, high),
-                        x_scale='jac', ftol=1e-5, xtol=1e-5, max_nfev=40)
+    def fitted(begin: Array, pull: Array) -> OptimizeResult:
+        """Minimise the errors and the pull towards the prior, of which zero is none."""
+        return least_squares(
+            lambda p: np.append(errors([p])[0], pull * (p - prior)), begin, bounds=(low, high),
+            jac=lambda p: np.vstack([jacobian(p), np.diag(pull)]), x_scale='jac', ftol=1e-5,
+            xtol=1e-5, max_nfev=40)
+
+    alone = fitted(first, np.zeros(len(free)))
+    independent = 2 * sum(windows.truth.shape[1] for windows, _ in sets) * EVERY / HORIZON
+    noise = 2 * alone.cost / independent  # of one row
+    spread = np.array([f.spread for f in free]) / unit
+    fit = fitted(np.clip(alone.x, low + 1e-6, high - 1e-6), np.sqrt(noise) / spread)
+    variance = noise * np.diag(np.linalg.inv(fit.jac.T @ fit.jac))
     held = (fit.x - low < 1e-3) | (high - fit.x < 1e-3)
-    halfwidth = _halfwidths(fit.jac, fit.fun, sets, held)
+    rows = len(fit.fun) - len(free)
     return Identified(make(free, fit.x * unit, base), tuple(free), fit.x * unit,
-                      halfwidth * unit, float(2 * fit.cost))
+                      np.where(held, np.nan, 1.96 * np.sqrt(variance)) * unit,
+                      1 - variance / spread ** 2, float((fit.fun[:rows] ** 2).sum()))
 
 
-def _halfwidths(jacobian: Array, errors: Array, sets: Sequence[tuple[Windows, float]],
-                held: NDArray[np.bool_]) -> Array:
-    """Return 1.96 standard errors by the sandwich with stretches as clusters."""
-    J = jacobian[:, ~held]
-    H = J.T @ J
-    meat = np.zeros_like(H)
-    row = 0
-    for windows, _ in sets:
-        width = windows.truth.shape[1]
-        size = 2 * len(range(THIN - 1, windows.truth.shape[2], THIN))
-        # Stretches overlap: neighbours are taken together up to one horizon.
-        together = max(1, round(HORIZON / EVERY))
-        scores = np.array([J[i:i + size].T @ errors[i:i + size]
-                           for i in range(row, row + width * size, size)])
-        for i in range(0, width, together):
-            g = scores[i:i + together].sum(axis=0)
-            meat += np.outer(g, g)
-        row += width * size
-    inverse = np.linalg.pinv(H)
-    halfwidth = np.full(len(held), np.nan)
-    halfwidth[~held] = 1.96 * np.sqrt(np.diag(inverse @ meat @ inverse))
-    return halfwidth
+def _numbers(candidate: Candidate, free: Sequence[Free]) -> Array:
+    """Return the free numbers of a candidate."""
+    return np.array([getattr(candidate if f.name in ('delay', 'alpha_offset')
+                             else candidate.parameters, f.name) for f in free])
 
 
 def split(recordings: Sequence[Recording]) -> tuple[Windows, Windows, str]:
@@ -170,15 +171,34 @@ def split(recordings: Sequence[Recording]) -> tuple[Windows, Windows, str]:
             'every third second')
 
 
+def wrong_way(windows: Windows) -> str:
+    """Say which column has the wrong sign if some pendulum fits better so; else nothing."""
+    def mirrored(volts: int, alpha: int) -> Windows:
+        start, truth = windows.start.copy(), windows.truth.copy()
+        if alpha < 0:  # about hanging
+            start[1], start[3], truth[1] = 2 * np.pi - start[1], -start[3], 2 * np.pi - truth[1]
+        return replace(windows, start=start, truth=truth, volts=volts * windows.volts)
+
+    signs = {(1, 1): '', (-1, 1): 'the sign of volts', (1, -1): 'the sign of alpha about hanging',
+             (-1, -1): 'the sign of theta'}  # both others are the same as theta's
+    errors = {words: sum(np.array(rmse(mirrored(*sign), Candidate(CALIBRATED.parameters))) / SCALE)
+              for sign, words in signs.items()}
+    words = min(errors, key=lambda word: errors[word])
+    return words and (f'it fits a pendulum better with {words} changed; a positive voltage turns '
+                      'theta positively, and the pendulum lags behind: change it')
+
+
 def table(found: Identified) -> str:
     """Return what was found, number by number."""
-    lines = [f'{"":18}{"value":>11}  {"95 % interval":<24}bounds']
-    for f, value, half in zip(found.free, found.values, found.halfwidth, strict=True):
+    lines = [f'{"":18}{"value":>11}  {"95 % interval":<24}{"told":<6}bounds']
+    for f, value, half, told in zip(found.free, found.values, found.halfwidth, found.told,
+                                    strict=True):
         interval = ('at its bound' if np.isnan(half)
                     else f'{value - half:.4g} to {value + half:.4g}')
-        lines.append(f'{f.name:18}{value:11.4g}  {interval:<24}{f.low:g} to {f.high:g} '
-                     f'({f.bounds})')
-    return '\n'.join(lines)
+        lines.append(f'{f.name:18}{value:11.4g}  {interval:<24}{f"{told:.0%}":<6}{f.low:g} to '
+                     f'{f.high:g} ({f.bounds})')
+    return '\n'.join([*lines, 'told: how much of what was unknown the recording told; the rest '
+                      'is the calibrated plant'])
 
 
 def judgement(candidate: Candidate, held_out: Windows, said: str) -> str:
@@ -202,16 +222,18 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         recordings = read_recordings(options.recording)
         fit, held_out, said = split(recordings)
+        flipped = wrong_way(fit)
+        if flipped:
+            raise RecordingError(f'{options.recording}: {flipped}')
         judged = identify([(fit, 1.0)]).candidate
-        found = identify([(cut(recordings, HORIZON, EVERY), 1.0)], base=judged)
+        found = identify([(cut(recordings, HORIZON, EVERY), 1.0)], start=judged)
         print(table(found))
         print(judgement(judged, held_out, said))
         error, still = rmse(held_out, judged), persistence(held_out)
-        flipped = rmse(replace(held_out, volts=-held_out.volts), judged)
-        if not (error[0] < min(still[0], flipped[0]) and error[1] < still[1]):
+        if not (error[0] < still[0] and error[1] < still[1]):
             raise RecordingError(f'{options.recording}: the best pendulum predicts no better than '
-                                 'that nothing changes, or with the voltage reversed; check that '
-                                 'a positive voltage turns theta positively')
+                                 'that nothing changes; are t, volts and angles of one recording, '
+                                 'and was the pendulum left alone?')
         write_preset(found.plant, output, f'Identified from {options.recording.name}.')
     except (ValueError, OSError) as error:
         print(f'identify: {error}', file=sys.stderr)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy import add, divide, multiply, subtract
 from numpy.typing import NDArray
-from pacsbo_ros.robots.furuta.dynamics import ONE_24TH, ONE_120TH, SIXTH
+from pacsbo_ros.robots.furuta.dynamics import ONE_24TH, ONE_120TH, SIXTH  # noqa: I101
 from pacsbo_ros.robots.furuta.parameters import Coefficients
 
 Array = NDArray[np.float64]

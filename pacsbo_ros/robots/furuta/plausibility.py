@@ -16,12 +16,14 @@ Five doubts, none of which the gains can cause:
     wrong way       the likeness of a joint fell below ANSWER: a flipped sensor or motor
     dead            neither angle moved by one count for REST
 
-and one that is asked before a fall is held against the gains:
+and three that are asked before a fall is held against the gains. Shortly before it, the equations
+went with what was measured much better than the equations as they are
 
-    swapped         shortly before, the equations with the two joints exchanged went with what was
-                    measured much better than the equations as they are
+    swapped         with the two joints exchanged
+    off             without the voltage: the motor, or the way to it, is dead
+    flipped         with the voltage turned round
 
-The model is that of the preset; ANSWER and SWAPPED leave room for one that is wrong by a factor.
+The model is that of the preset; ANSWER and RIVAL leave room for one that is wrong by a factor.
 """
 from __future__ import annotations
 
@@ -42,8 +44,12 @@ ANSWER = -0.35  # least likeness
 PUSHED = 0.1  # rad/s within a sample; what is more, and not by the motor, is somebody's push
 EXCITED = 0.3  # (rad/s)^2 of predicted changes before the likeness says anything
 LEAST = 10  # samples before it does
-SWAPPED = 0.6  # least squared error of the exchanged joints over that of the joints as they are
+RIVAL = 0.45  # least squared error of another explanation over that of the equations as they are
 FORGET = 0.95  # share of these errors that is kept from one sample to the next
+# Other explanations: are the joints exchanged, what multiplies the voltage, and in words.
+RIVALS = ((True, 1.0, 'the two angles exchanged would make sense; are the encoders swapped?'),
+          (False, 0.0, 'the motor does not answer; is it off, or does no command reach it?'),
+          (False, -1.0, 'the motor answers the wrong way; has somebody changed its wires?'))
 
 
 class Plausibility:
@@ -60,8 +66,8 @@ class Plausibility:
         self._last: Measurement | None = None
         self._volts = 0.0
         self._changes = [0.0, 0.0]  # p
-        self._exchanged = [0.0, 0.0]  # p if the joints were exchanged, in their order then
-        self._errors = [0.0, 0.0]  # of p and of those, squared, of late
+        self._rivals = [[0.0, 0.0] for _ in RIVALS]  # p by other explanations
+        self._errors = [0.0] * (1 + len(RIVALS))  # of p and of those, squared, of late
         self._sums = [[0.0, 0.0], [0.0, 0.0]]  # of p q and of p p + q q, of each joint
         self._samples = 0
         self._past: list[tuple[float, float, float, float]] = []
@@ -141,29 +147,33 @@ class Plausibility:
                     and sums[0] < ANSWER * sums[1]):
                 found = (f'{name} answers the voltage the wrong way (likeness '
                          f'{sums[0] / sums[1]:.2f}); is a sensor or the motor flipped or swapped?')
-        self._errors = [FORGET * self._errors[0] + wrong,
-                        FORGET * self._errors[1] + self._wrong_if_exchanged(last, now)]
+        now_wrong = (wrong, *(self._wrong_if(last, now, *rival) for rival in enumerate(RIVALS)))
+        self._errors = [FORGET * old + new
+                        for old, new in zip(self._errors, now_wrong, strict=True)]
         return found
 
-    def _wrong_if_exchanged(self, last: Measurement, now: Measurement) -> float:
-        """Return the squared error of the model if each joint's sensor were the other's."""
-        theta, alpha, theta_dot, alpha_dot = last.alpha, last.theta, last.alpha_dot, last.theta_dot
-        free = accelerations(theta, math.sin(alpha), math.cos(alpha), theta_dot, alpha_dot,
-                             self._volts, self._model)
-        wrong = 0.0
+    def _wrong_if(self, last: Measurement, now: Measurement, number: int,
+                  rival: tuple[bool, float, str]) -> float:
+        """Return the squared error of the model if another explanation were true."""
+        exchanged, factor, _ = rival
+        if exchanged:
+            last = Measurement(last.alpha, last.theta, last.alpha_dot, last.theta_dot)
+            now = Measurement(now.alpha, now.theta, now.alpha_dot, now.theta_dot)
+        free = accelerations(last.theta, math.sin(last.alpha), math.cos(last.alpha),
+                             last.theta_dot, last.alpha_dot, factor * self._volts, self._model)
+        changes, wrong = self._rivals[number], 0.0
         for i in (0, 1):
-            p = self._exchanged[i] = (self._pole * self._exchanged[i]
-                                      + (1 - self._pole) * SAMPLE_PERIOD * free[i])
+            p = changes[i] = (self._pole * changes[i]
+                              + (1 - self._pole) * SAMPLE_PERIOD * free[i])
             most = PUSHED + 3 * abs(p)
-            wrong += (p - max(-most, min(most, now[3 - i] - last[3 - i]))) ** 2
+            wrong += (p - max(-most, min(most, now[2 + i] - last[2 + i]))) ** 2
         return wrong
 
     def doubt_of_fall(self) -> str:
         """Say what speaks against believing the fall that was just measured, or nothing."""
-        straight, exchanged = self._errors
-        if self._samples >= LEAST and exchanged < SWAPPED * straight:
-            return 'with the two angles exchanged they would make sense; are the encoders swapped?'
-        return ''
+        straight, *others = self._errors
+        best, words = min(zip(others, (words for *_, words in RIVALS), strict=True))
+        return words if self._samples >= LEAST and best < RIVAL * straight else ''
 
 
 def _turned(angle: float) -> float:

@@ -27,6 +27,8 @@ from pacsbo_ros.robots.furuta.plant import Measurement, NO_STATE, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.running import decide
 from pacsbo_ros.robots.furuta.scaling import CONSTRAINTS, wrap
 
+SIMULATED = ('simulated', 'mujoco')  # plants whose time is ours: by our equations, by MuJoCo
+PLANTS = (*SIMULATED, 'topics', 'qube')
 NODE = 'furuta_controller'  # whose parameters the gains are
 GAIN_RANGES = {'k_theta': (-10.0, 0.0), 'k_alpha': (0.0, 100.0),
                'k_theta_dot': (-5.0, 0.0), 'k_alpha_dot': (0.0, 10.0)}
@@ -72,7 +74,7 @@ class Furuta:
         self._experience = Experience(self._settings.backup) if backup else None
         self._tested = False  # motor and sensors were found to be right
         self._description = describe(gains, self._limits, self._settings, plant)
-        self.waits = plant == 'simulated'
+        self.waits = plant in SIMULATED
         self.consent: Callable[[], tuple[Outcome, str, bool] | None] = lambda: None
         self.measurement: Measurement = NO_STATE  # the newest one
 

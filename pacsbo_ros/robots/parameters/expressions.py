@@ -18,6 +18,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 from pacsbo_ros.robots.parameters.metrics import METRICS
+from pacsbo_ros.robots.parameters.sections import LARGEST
 from pacsbo_ros.robots.parameters.units import Dimension, product, words
 from pacsbo_ros.robots.parameters.windows import Series, together, WindowError
 from pacsbo_ros.robots.parameters.words import TaskError, unknown
@@ -94,7 +95,7 @@ class Expression:
     def _kind(self, node: ast.expr) -> Kind:
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) \
                 and not isinstance(node.value, bool):
-            if not math.isfinite(node.value):
+            if not abs(node.value) <= LARGEST:
                 self._refuse('has a number that is not finite')
             return NUMBER
         if isinstance(node, ast.Name):

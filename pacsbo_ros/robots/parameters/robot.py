@@ -48,7 +48,7 @@ class Pending(Protocol):
 class Target(Protocol):
     """The nodes that are tuned, as seen from here; every answer comes later."""
 
-    def set(self, values: Mapping[str, float]) -> Pending:
+    def set(self, values: Mapping[str, float]) -> Pending:  # noqa: A003
         """Set the tuned values, atomically node by node, and read them back."""
 
     def check(self, values: Mapping[str, float]) -> Pending:

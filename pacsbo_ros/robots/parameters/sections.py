@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 import math
 from pathlib import Path
 import re
+import sys
 from typing import Any
 
 from pacsbo_ros.files import FileError, parse_yaml, read_bytes, TEXT
 from pacsbo_ros.robots.parameters.words import TaskError, unknown
 
-NODE = re.compile(r'/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*$')
-TYPE = re.compile(r'[A-Za-z]\w*/(srv|msg|action)/[A-Za-z]\w*$')
-WORD = re.compile(r'[A-Za-z_]\w*$')
+NODE = re.compile(r'/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*\Z', re.ASCII)
+TYPE = re.compile(r'[A-Za-z]\w*/(srv|msg|action)/[A-Za-z]\w*\Z', re.ASCII)
+WORD = re.compile(r'[A-Za-z_]\w*\Z', re.ASCII)
 MISSING = object()
+LARGEST = sys.float_info.max
 
 
 def read_yaml(path: Path) -> Any:
@@ -50,6 +52,9 @@ class Section:
         """Return what stands under a key."""
         if key in self._data and self._data[key] is not None:
             return self._data[key]
+        if key in self._data:
+            raise TaskError(f'{self.where} lacks a value of {key!r}; give {wanted}'
+                            + ('' if default is MISSING else ' or leave the key out'))
         if default is MISSING:
             raise TaskError(f'{self.where} lacks {key!r}; give {wanted}')
         return default
@@ -64,11 +69,11 @@ class Section:
     def name(self, key: str, default: Any = MISSING, wanted: str = 'a name like /joint') -> str:
         """Return the name of a node, topic or service."""
         value = self.text(key, default, wanted)
-        if value and not NODE.match(value):
+        if not NODE.match(value):
             raise TaskError(f'{key} of {self.where} is {value!r}; give {wanted}')
         return value
 
-    def type(self, key: str, kinds: Iterable[str]) -> str:
+    def type(self, key: str, kinds: Iterable[str]) -> str:  # noqa: A003
         """Return the type of a message, service or action."""
         example = ' or '.join(_EXAMPLES[k] for k in kinds)
         value = self.text(key, MISSING, f'a type like {example}')
@@ -107,8 +112,8 @@ def finite(value: Any, what: str, lower: float = -math.inf, upper: float = math.
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         hint = ' (YAML wants 1.0e-3)' if isinstance(value, str) and 'e' in value.lower() else ''
         raise TaskError(f'{what} is {_short(value)}; give a number{hint}')
-    if not math.isfinite(value):
-        raise TaskError(f'{what} is {value}; give a finite number')
+    if not abs(value) <= LARGEST:  # a whole number of YAML may have any number of digits
+        raise TaskError(f'{what} is {_short(value)}; give a finite number')
     if not lower <= value <= upper:
         span = (f'{lower:g} or more' if upper == math.inf else
                 f'{upper:g} or less' if lower == -math.inf else f'{lower:g} to {upper:g}')

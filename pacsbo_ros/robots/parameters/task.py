@@ -52,7 +52,7 @@ class Call:
     """Something to be called or published: a service, an action or a message."""
 
     name: str
-    type: str
+    type: str  # noqa: A003
     fields: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -219,18 +219,26 @@ def _signals(s: Section) -> tuple[Source, ...]:
     return tuple(signals)
 
 
+def _expression(text: str, dimensions: dict[str, Dimension], what: str) -> Expression:
+    expression = Expression(text, dimensions, what)
+    if not expression.signals:
+        raise TaskError(f'{what} {text!r} has no signal in it; put one into a metric, for example '
+                        f'rms({next(iter(dimensions))})')
+    return expression
+
+
 def _reward(s: Section, dimensions: dict[str, Dimension]) -> tuple[Expression, RewardScale]:
     value = s.value('reward', wanted='an expression such as -iae(error)')
     if isinstance(value, str):
-        return Expression(value, dimensions, 'reward'), RewardScale()
+        return _expression(value, dimensions, 'reward'), RewardScale()
     r = s.section('reward', ('expression', 'offset', 'scale', 'unit'))
     unit = r.text('unit', '')
     dimension(unit)
     scale = r.number('scale', 1.0)
     if scale <= 0:
         raise TaskError(f'scale of reward is {scale:g}; give a positive number')
-    expression = Expression(r.text('expression', wanted='an expression such as -iae(error)'),
-                            dimensions, 'reward')
+    expression = _expression(r.text('expression', wanted='an expression such as -iae(error)'),
+                             dimensions, 'reward')
     return expression, RewardScale(r.number('offset', 0.0), scale, unit)
 
 
@@ -240,19 +248,17 @@ def _constraints(s: Section, dimensions: dict[str, Dimension]) -> tuple[Constrai
         what = f'constraint {name}'
         value = s.value(name, wanted='an expression that has to stay >= 0')
         if isinstance(value, str):
-            expression = Expression(value, dimensions, what)
+            expression = _expression(value, dimensions, what)
             scale = expression.at_rest()
             if not 0 < scale < float('inf'):
                 raise TaskError(f'{what} {value!r} has no scale of its own; write it as a limit '
                                 'minus a metric, or as {expression: ..., scale: ...}')
         else:
             c = s.section(name, ('expression', 'scale'))
-            expression = Expression(c.text('expression'), dimensions, what)
+            expression = _expression(c.text('expression'), dimensions, what)
             scale = c.number('scale')
             if scale <= 0:
                 raise TaskError(f'scale of {what} is {scale:g}; give a positive number')
-        if not expression.signals:
-            raise TaskError(f'{what} {expression.text!r} has no signal in it')
         constraints.append(Constraint(name, expression, scale))
     if not constraints:
         raise TaskError('constraints is empty; give at least one, such as '

@@ -64,7 +64,7 @@ class Recorder:
         self.peak = 0.0
         self.invalid = ''
 
-    def open(self, now: float) -> None:
+    def open(self, now: float) -> None:  # noqa: A003
         """Begin a window; silence counts from now."""
         self._stamps, self._values, self.peak, self.invalid = [], [], 0.0, ''
         self._last = max(self._last, now)

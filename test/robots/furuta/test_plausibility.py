@@ -4,7 +4,17 @@ from dataclasses import replace
 import math
 from pathlib import Path
 
-from faults.sensors import false_alarms, frozen, late, lies_told, run, shifted, swapped, turned
+from faults.sensors import (
+    false_alarms,
+    frozen,
+    late,
+    lies_told,
+    motor,
+    run,
+    shifted,
+    swapped,
+    turned,
+)
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.episode import Episode
@@ -27,6 +37,7 @@ LIES = {
     'flipped motor': (turned(-1, -1), 'wrong way'),
     'a counter that wraps': (shifted(0, 2 * math.pi, 300), 'jumped'),
     'lost counts': (shifted(1, 0.3, 300), 'contradict'),
+    'a motor that is off': (motor(0.0, 300), ''), 'a motor turned round': (motor(-1.0, 300), ''),
     'swapped': (swapped(1), ''), 'swapped under way': (swapped(300), ''),
     'no speeds': (lambda _, s: s._replace(theta_dot=0.0, alpha_dot=0.0), 'contradict'),
     'flipped speeds': (lambda _, s: s._replace(theta_dot=-s.theta_dot, alpha_dot=-s.alpha_dot),
@@ -56,7 +67,7 @@ def test_states_that_come_late_are_no_states(delay):
 
 def test_honest_sensors_are_believed_and_no_lie_is_told():
     assert not false_alarms(30, Path(), seed=11).complaints
-    assert not lies_told(36, Path(), seed=12).complaints
+    assert not lies_told(39, Path(), seed=12).complaints
 
 
 def test_without_the_check_frozen_sensors_would_be_the_best_of_all_gains():

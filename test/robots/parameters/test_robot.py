@@ -53,7 +53,7 @@ class FakeTarget:
             self.fail[what] -= 1
         return Answer(self, failure=failure, then=(lambda: None) if failure else then)
 
-    def set(self, values):
+    def set(self, values):  # noqa: A003
         return self._ask('set', lambda: setattr(self, 'p', values['p']))
 
     def check(self, values):
@@ -73,6 +73,7 @@ class FakeTarget:
 
 
 class Rig:
+
     def __init__(self, folder):
         path = folder / 'task.yaml'
         path.write_text(yaml.safe_dump({'/**': {'ros__parameters': TASK}}))
