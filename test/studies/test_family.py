@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from pacsbo_ros.robots.contract import Outcome, run_episode
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
+from pacsbo_ros.robots.furuta.episode_settings import Push
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 from pacsbo_ros.robots.furuta.robot import Furuta
@@ -55,7 +56,9 @@ def test_a_plant_has_starts_of_every_kind_and_they_are_safe(monkeypatch):
 
 
 def test_runs_side_by_side_give_the_numbers_of_the_robot_bit_for_bit():
-    bench = replace(read_config(), episodes=6)
+    bench = read_config()
+    short = replace(bench.settings, duration=1.2, push=Push(0.3), recovery_time=0.5)
+    bench = replace(bench, episodes=4, settings=short)
     falling = replace(bench.problem, start=((-5.0, 24.6), (-4.0, 14.0), (-5.2, 24.0)), seed=3)
     led = family.lead([bench.problem, falling], bench, CALIBRATED, bench.problem.box.names)
     outcomes = set()
