@@ -96,7 +96,7 @@ def qube_killed(repeats: int, folder: Path) -> Row:
     return row
 
 
-def _await(condition, patience: float = 10.0) -> None:
+def _await(condition, patience: float = 60.0) -> None:
     deadline = time.monotonic() + patience
     while not condition():
         if time.monotonic() > deadline:

@@ -17,8 +17,10 @@ from pacsbo_ros.robots.furuta.qube import QubeDriver
 VOLTS = -3.0  # that the driver sends; the Qube turns their sign
 
 
-def drive(calls) -> None:
-    """Drive for ever, by the real driver and an SDK that passes every call on."""
+def drive(calls, board_end) -> None:
+    """Drive as long as there is a board, by the real driver and an SDK that passes calls on."""
+    board_end.close()  # ours, or a dead board would not be noticed
+
     def passes(name):
         return lambda *words: calls.send((name, *words[:1]))
     board = SimpleNamespace(
@@ -37,7 +39,7 @@ def drive(calls) -> None:
 def main(log: Path) -> None:
     """Be the board: obey the driver, and the watchdog where the driver is silent."""
     here, there = multiprocessing.Pipe(duplex=False)
-    driver = multiprocessing.Process(target=drive, args=(there,), daemon=True)
+    driver = multiprocessing.Process(target=drive, args=(there, here), daemon=True)
     driver.start()
     volts, timeout, fed = 0.0, None, 0.0
     log.write_text(f'{driver.pid}\n')

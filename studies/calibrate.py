@@ -9,9 +9,11 @@ values, boxes have edges, functions have a hundred centres: so the part `nominal
 is used. The values of LADDER are tested in order, the most careful first. For each and every kind
 of start the hypothesis "more than delta of the runs are unsafe" is tested by the binomial
 distribution at the level (1 - confidence)/kinds; the first value for which it is not rejected ends
-the ladder, and the last one that passed is taken. Testing in a fixed order and stopping at the
-first failure needs no further correction, so with probability `confidence` the share of unsafe
-runs is at most delta for every kind of start, over the worlds of this study.
+the ladder, and the last one that passed is taken, but never more than MOST: a judgement, because
+functions that are rougher than assumed are unsafe more often (`studies.band`), and no part of the
+test. Testing in a fixed order and stopping at the first failure needs no further correction, so
+with probability `confidence` the share of unsafe runs is at most delta for every kind of start,
+over the worlds of this study.
 
   symbol    meaning
   run       30 samples, function FIRST + i; no report uses these functions
@@ -33,6 +35,7 @@ from studies.records import Record
 
 FIRST = 40_000
 LADDER = (0.03, 0.1)
+MOST = 0.03  # is shipped at most: rougher functions than those of WORLDS must be safe too
 DELTA, CONFIDENCE = 0.1, 0.95
 WORLDS = ('assumed', 'large', 'smooth')
 DIMENSIONS = (1, 2)
@@ -87,11 +90,12 @@ def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> int:
                     'limit': round(limit(unsafe, len(made), level), 4),
                     'left': round(sum(r['left'] for r in made) / len(made), 4)}
             holds = all(k['limit'] <= DELTA for k in kinds.values())
-            tried[f'{nominal:g}'] = holds
+            tried[f'{nominal:g}'] = {'holds': holds, 'starts': kinds}
             print(f'nominal {nominal:g}: {"holds" if holds else "fails"}: {kinds}')
             if not holds:
                 break
-            chosen, starts = nominal, kinds
+            if nominal <= MOST:
+                chosen, starts = nominal, kinds
     if not chosen:
         print(f'Nothing holds at {options.functions} runs; the shipped file stays')
         return 1

@@ -28,8 +28,8 @@ class PacsboGenerator:
     def __init__(self, variables: Mapping[str, tuple[float, float]], objective: str,
                  constraints: Sequence[str], seed: int = 0, **settings: Any) -> None:
         """Take ranges by name, the name of what is maximised, and the names of the margins."""
-        self.box = Box(list(variables), [low for low, _ in variables.values()],
-                       [high for _, high in variables.values()])
+        self.box = Box(tuple(variables), tuple(low for low, _ in variables.values()),
+                       tuple(high for _, high in variables.values()))
         self.objective, self.constraints = objective, tuple(constraints)
         self.optimizer = SafeOptimizer(Settings(
             dimension=len(variables), constraints=len(self.constraints), **settings), seed)

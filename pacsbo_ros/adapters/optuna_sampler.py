@@ -78,8 +78,8 @@ class PacsboSampler(optuna.samplers.BaseSampler):
                  space: dict[str, Any]) -> tuple[SafeOptimizer, Box]:
         done = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
         if self._optimizer is None or self._box is None:
-            self._box = Box(list(space), [d.low for d in space.values()],
-                            [d.high for d in space.values()])
+            self._box = Box(tuple(space), tuple(d.low for d in space.values()),
+                            tuple(d.high for d in space.values()))
             self._optimizer = SafeOptimizer(Settings(
                 dimension=len(space), constraints=len(self._margins(done[0])),
                 **self._settings), self._seed)
@@ -87,7 +87,7 @@ class PacsboSampler(optuna.samplers.BaseSampler):
         for trial in done:
             if trial.number not in self._told:
                 point = self._box.to_unit([trial.params[name] for name in self._box.names])
-                reward = (sign * trial.value - self._offset) / self._scale
+                reward = (sign * trial.values[0] - self._offset) / self._scale
                 self._optimizer.tell(point, [reward, *self._margins(trial)])
                 self._told.add(trial.number)
         return self._optimizer, self._box

@@ -28,7 +28,7 @@ class Calibration:
     worlds: tuple[str, ...]
     dimensions: tuple[int, ...]
     starts: dict[str, dict[str, Any]]  # by kind: runs, unsafe, upper limit of the share
-    tried: dict[str, bool]  # every nominal that was tested, in order: did it hold
+    tried: dict[str, Any]  # every nominal that was tested, in order: did it hold, and the counts
     made_by: dict[str, Any]
     sha256: str = ''  # of all else
 

@@ -12,6 +12,8 @@ A hull is always a list of half-spaces. Where the samples span fewer than n dire
 missing directions u contribute the pair ±u, so that one point, collinear points and full hulls
 are one case. The enlarged hull moves every half-space outwards by eps and stays within eps of
 the bounding box of the samples (which trims the spikes at sharp corners) and inside the box.
+Above MOST_DIRECTIONS the bounding box of the samples stands in for their hull, whose faces are too
+many to count: it holds the hull, so a norm on it is no smaller.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
 TOLERANCE = 1e-9  # unit-cube lengths: what counts as on the hull
 FLAT = 1e-7  # a direction in which the samples spread less than this is missing
+MOST_DIRECTIONS = 6  # a hundred samples in ten directions have a million faces
 CHUNK = 4_000_000  # elements of the largest temporary matrix
 
 
@@ -76,6 +79,8 @@ class Hull:
         if not enlarged:
             return _corners(self.A)
         H, b = self.enlarged_half_spaces()
+        if n > MOST_DIRECTIONS:
+            return self.A
         if n == 1:
             return np.array([[max(-b[i] for i in range(len(b)) if H[i, 0] < 0)],
                              [min(b[i] for i in range(len(b)) if H[i, 0] > 0)]])
@@ -118,6 +123,9 @@ def innermost(names: tuple[str, ...], hull: Hull, X: Array) -> np.ndarray:
 
 def half_spaces(A: Array) -> tuple[Array, Array]:
     """Give unit normals H and offsets b with hull(A) = {x : H x <= b}."""
+    if A.shape[1] > MOST_DIRECTIONS:
+        eye = np.eye(A.shape[1])
+        return np.vstack([eye, -eye]), np.concatenate([A.max(axis=0), -A.min(axis=0)])
     centre = A.mean(axis=0)
     _, spread, axes = np.linalg.svd(A - centre, full_matrices=len(A) < A.shape[1])
     rank = int(np.sum(spread > FLAT))
@@ -151,6 +159,8 @@ def _corners(A: Array) -> Array:
     n = A.shape[1]
     if n == 1:
         return np.array([A.min(axis=0), A.max(axis=0)])
+    if n > MOST_DIRECTIONS:
+        return A
     try:
         return A[ConvexHull(A).vertices]
     except QhullError:

@@ -113,7 +113,7 @@ class Settings:
         self._check_ranges()
 
     def _check_problem(self) -> None:
-        _require(self, 'dimension', 1 <= self.dimension <= 6, 'give 1 to 6 parameters')
+        _require(self, 'dimension', 1 <= self.dimension <= 10, 'give 1 to 10 parameters')
         _require(self, 'constraints', self.constraints >= 0, 'give 0 or more')
         if self.outputs == 0:
             raise ValueError('reward is False and constraints is 0; nothing is measured')

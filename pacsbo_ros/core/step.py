@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 from pacsbo_ros.core.band import Band
-from pacsbo_ros.core.domains import Hull
+from pacsbo_ros.core.domains import Hull, MOST_DIRECTIONS
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import Settings
 from scipy.spatial.distance import cdist
@@ -59,7 +59,8 @@ class StepLimit:
         if not safe:
             return
         self._safe = np.vstack([self._safe, x])
-        self._hull = self._hull.with_sample(x) if self._hull else Hull(x[None], 0.0)
+        if len(x) <= MOST_DIRECTIONS:  # above, only what is near counts
+            self._hull = self._hull.with_sample(x) if self._hull else Hull(x[None], 0.0)
         if X is not None and len(self._near):
             np.minimum(self._near, self._distance(X, x[None]), out=self._near)
 
@@ -82,9 +83,8 @@ class StepLimit:
 
     def allowed_at(self, X: Array) -> np.ndarray:
         """Give the same for any points."""
-        if self._hull is None:
-            return np.zeros(len(X), dtype=bool)
-        return (self._distance(X, self._safe) <= self.reach) | (self._hull.level(X) <= ON_HULL)
+        within = self._distance(X, self._safe) <= self.reach
+        return within if self._hull is None else within | (self._hull.level(X) <= ON_HULL)
 
     def _distance(self, X: Array, Z: Array) -> Array:
         if not len(Z):

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from pacsbo_ros.core.candidates import make_candidates, refine
 from pacsbo_ros.core.domains import Hull
 from pacsbo_ros.core.kernels import Array, SHAPES
@@ -122,7 +123,7 @@ class Batch:
 
     def locate(self) -> tuple[Array, Array]:
         """Find the innermost domain of every candidate; give r and share of the domains."""
-        self.where = np.stack([
+        self.where: NDArray[np.intp] = np.stack([
             h.innermost(X) for h, X in zip(self.hulls, self.X, strict=True)])
         var = np.maximum(self.var, 0.0)
         inside = np.stack([self.where <= d for d in range(3)], axis=1)
@@ -152,7 +153,7 @@ class Batch:
         bold = M & (sigma >= s.caution * level[:, None])
         by_up = np.argmax(np.where(bold, self.up, -np.inf), axis=1)
         choice = np.where(np.any(bold, axis=1), by_up, choice)
-        return np.where([self._only_measured_is_safe(f) for f in self.rows], -1, choice)
+        return np.where([self._only_measured_is_safe(f) for f in self.rows.tolist()], -1, choice)
 
     def _only_measured_is_safe(self, f: int) -> bool:
         """Tell whether all that is safe of one function has been measured already."""

@@ -37,15 +37,22 @@ class Runs(Protocol):
 class Named(Protocol):
     """Some work: which runs, of which type, and a name for the file that keeps them."""
 
-    first: int
-    last: int
     made: ClassVar[type]
+
+    @property
+    def first(self) -> int:
+        """Give the number of the first run."""
+
+    @property
+    def last(self) -> int:
+        """Give the number after the last run."""
 
     def key(self) -> str:
         """Give a name that changes with everything the result depends on."""
 
 
-T, R = TypeVar('T', bound=Named), TypeVar('R', bound=Runs)
+T = TypeVar('T', bound=Named)
+R = TypeVar('R', bound=Runs)
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,10 @@ class Progress:
     def from_record(cls, record: Any) -> Progress:
         """Read what asdict() gave and JSON kept; FileError if it is something else."""
         try:
-            item = cls(**{key: tuple(value) if isinstance(value, list) else value
-                          for key, value in record.items()})
+            fields: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value
+                for key, value in record.items()}
+            item = cls(**fields)
             sound = (type(item.iteration) is int
                      and all(isinstance(w, str) for w in (*item.domains, *item.functions))
                      and all(type(n) in (int, float) and math.isfinite(n)

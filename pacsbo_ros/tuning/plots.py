@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK, FAINT, GRID = '#1f2933', '#66727f', '#e4e9ee'
-STYLE = {
+STYLE: dict[Any, Any] = {
     'font.family': 'DejaVu Sans', 'font.size': 9.5, 'axes.edgecolor': '#b8c2cc',
     'axes.labelcolor': FAINT, 'axes.titlecolor': INK, 'axes.titlesize': 10.5,
     'axes.titleweight': 'bold', 'axes.titlelocation': 'left', 'axes.linewidth': 0.8,

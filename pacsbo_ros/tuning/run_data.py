@@ -2,6 +2,7 @@
 """A run folder as it is read for pictures: nothing in it is locked, repaired or changed."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ class RunData:
         """Return what the verification of the best values showed."""
         return gain(self.told, self.best.trial.values) if self.best else None
 
-    def column(self, value) -> np.ndarray:
+    def column(self, value: Callable[..., float]) -> np.ndarray:
         """Return a number of every episode."""
         return np.array([value(t) for t in self.told], float)
 

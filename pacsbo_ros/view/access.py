@@ -22,7 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 
 SOCKET_PATH = '/_nicegui_ws/'
 # The messages of the page, and the fields that each must have.
-MESSAGES = {
+MESSAGES: dict[str, dict[str, type]] = {
     'handshake': {'client_id': str, 'tab_id': str, 'document_id': str},
     'event': {'client_id': str, 'id': int, 'listener_id': str, 'args': list},
     'javascript_response': {'client_id': str, 'request_id': str},

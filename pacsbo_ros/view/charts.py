@@ -2,7 +2,7 @@
 """The live page's histories and bars as Apache ECharts options: plain dictionaries."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 import math
 from typing import Any
 
@@ -51,8 +51,8 @@ def line(name: str, data: list, colour: str, **options: Any) -> dict[str, Any]:
             **options}
 
 
-def _history(told: Mapping[int, Told], budget: int, y: dict[str, Any], value,
-             words) -> dict[str, Any]:
+def _history(told: Mapping[int, Told], budget: int, y: dict[str, Any],
+             value: Callable[[Told], float], words: Callable[[float], str]) -> dict[str, Any]:
     """Draw one number per episode, safe and unsafe ones in their colours."""
     data: dict[bool, list] = {True: [], False: []}
     for i, episode in told.items():

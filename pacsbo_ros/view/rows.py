@@ -47,7 +47,7 @@ def signals(s: Snapshot) -> tuple[SignalRow, ...]:
     else:
         names, units, limits = tuple(s.newest), (), ()
     running = _running_peaks(s.controller)
-    told = dict(zip(o.signals, o.peaks, strict=False)) if o is not None else {}
+    told: dict[str, float] = dict(zip(o.signals, o.peaks, strict=False)) if o is not None else {}
     return tuple(SignalRow(name, _word(units, i), _at(limits, i), s.newest.get(name, math.nan),
                            running.get(name, told.get(name, math.nan)))
                  for i, name in enumerate(names))

@@ -84,7 +84,7 @@ class Slices:
                 raise ValueError(f'a slice of {s.safe.shape[0]} by {s.safe.shape[1]} points')
         numbers = (self.lower, self.upper, self.best, self.samples, self.sample_reward,
                    *(a for s in self.slices for a in (s.reward, s.margin, s.hull, s.enlarged)))
-        if not all(np.isfinite(a).all() for a in numbers):
+        if not all(np.isfinite(np.asarray(a)).all() for a in numbers):
             raise ValueError('it has a number that is not finite')
         if not all(a < b for a, b in zip(self.lower, self.upper, strict=True)):
             raise ValueError(f'a box from {self.lower} to {self.upper}')
@@ -112,10 +112,11 @@ class Slices:
         data = read_arrays(path)
         values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)
                                   if f.name != 'slices'}
-        values['slices'] = tuple(
-            Slice(**{f.name: int(item) if f.name in 'xy' else item for f in fields(Slice)
-                     for item in (data[f'{i}_{f.name}'],)})
-            for i in range(int(data['count'])))
+        slices: list[dict[str, Any]] = [
+            {f.name: data[f'{i}_{f.name}'] for f in fields(Slice)}
+            for i in range(int(data['count']))]
+        values['slices'] = tuple(Slice(**{**s, 'x': int(s['x']), 'y': int(s['y'])})
+                                 for s in slices)
         for name in ('names', 'units', 'lower', 'upper'):
             values[name] = tuple(values[name].tolist())
         return cls(**{**values, 'run_id': str(values['run_id']),
@@ -123,8 +124,8 @@ class Slices:
 
     def save(self, path: Path) -> None:
         """Write the file in one step, so that a reader never sees half of it."""
-        values = {f.name: np.asarray(getattr(self, f.name)) for f in fields(self)
-                  if f.name != 'slices'}
+        values: dict[str, Any] = {f.name: np.asarray(getattr(self, f.name))
+                                  for f in fields(self) if f.name != 'slices'}
         for i, item in enumerate(self.slices):
             values |= {f'{i}_{f.name}': np.asarray(getattr(item, f.name)) for f in fields(item)}
             for name in ('reward', 'margin'):
@@ -162,9 +163,10 @@ class Slices:
         others = [i for i in range(len(self.names)) if i not in two]
         span = np.subtract(self.upper, self.lower)
         away = np.abs((self.samples - self.best) / span)[:, others].max(axis=1, initial=0.0)
+        names, units = (tuple(item[i] for i in two) for item in (self.names, self.units))
+        lower, upper = (tuple(item[i] for i in two) for item in (self.lower, self.upper))
         return Plane(
-            self.iteration, *(tuple(item[i] for i in two) for item in (
-                self.names, self.units, self.lower, self.upper)),
+            self.iteration, names, units, lower, upper,
             margin=s.margin[LOWER], safe=s.safe, hull=s.hull, enlarged=s.enlarged,
             samples=self.samples[:, two], sample_reward=self.sample_reward,
             sample_safe=self.sample_safe, on_slice=away <= NEAR, best=self.best[two],

@@ -17,16 +17,16 @@ def measured(signals: tuple[rows.SignalRow, ...],
     for r in signals:
         share = abs(r.newest) / r.limit if math.isfinite(r.limit) else math.nan
         near = math.isfinite(r.limit) and r.peak > r.limit
-        lines.append((*(escape(text) for text in (
+        lines.append(([escape(text) for text in (
             r.name, quantity(r.newest, r.unit), quantity(r.peak, r.unit),
-            quantity(r.limit, r.unit))), 'bad' if near else '', share))
+            quantity(r.limit, r.unit))], 'bad' if near else '', share))
     text = ''
     if lines:
         text += ('<table class="facts"><tr><th>signal</th><th>now</th><th>largest</th>'
                  '<th>limit</th></tr>' + ''.join(
                      f'<tr class="{kind}"><td>{name}{_bar(share)}</td><td>{now}</td>'
                      f'<td>{peak}</td><td>{limit}</td></tr>'
-                     for name, now, peak, limit, kind, share in lines) + '</table>')
+                     for (name, now, peak, limit), kind, share in lines) + '</table>')
     if constraints:
         text += ('<table class="facts"><tr><th>constraint</th><th></th><th>last margin</th>'
                  '<th>guaranteed</th></tr>' + ''.join(

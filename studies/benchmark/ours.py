@@ -16,8 +16,8 @@ from studies.worlds import SIDE
 def _problem(told: Told) -> dict[str, Any]:
     """Give the settings that describe the problem."""
     n = told.dimension
-    if not np.isfinite(told.norm) and n > 6:
-        raise Unable(f'{n} parameters; the core takes 1 to 6')
+    if not np.isfinite(told.norm) and n > 10:
+        raise Unable(f'{n} parameters; the core takes 1 to 10')
     return {'dimension': n, 'constraints': 0, 'reward_threshold': told.threshold,
             'kernel': told.kernel.name, 'length_scales': told.kernel.length_scales,
             'noise_bound': told.noise_bound, 'candidates': SIDE[n] ** n if n in SIDE else 0}

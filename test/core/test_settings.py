@@ -45,7 +45,7 @@ def test_a_bad_box_is_refused(arguments, message):
 
 @pytest.mark.parametrize(('changes', 'message'), [
     ({'dimension': 0}, 'dimension is 0'),
-    ({'dimension': 7}, 'dimension is 7'),
+    ({'dimension': 11}, 'dimension is 11'),
     ({'delta': 0.0}, 'delta is 0.0'),
     ({'delta': 1.0}, 'delta is 1.0'),
     ({'delta': float('nan')}, 'delta is nan'),

@@ -9,10 +9,10 @@ from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Kernel
 from pacsbo_ros.core.rkhs import RkhsFunction
 from pacsbo_ros.core.rules.student import StudentRule
-from pacsbo_ros.core.scale import fit_scale
+from pacsbo_ros.core.scale import fit_scale, LOG_S
 from pacsbo_ros.core.student import Student
 import pytest
-from scipy.special import stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 KERNEL = Kernel('matern32', (0.2,))
 A = np.array([[0.1], [0.25], [0.6], [0.7], [0.95]])
@@ -52,6 +52,18 @@ def test_without_noise_the_factor_is_the_quantile_of_student(N, rho):
     scale = fit_scale(kappa, z2, 0.0)
     wanted = -stdtrit(N, rho) * np.sqrt(np.sum(z2 / kappa) / N / scale.square)
     assert scale.factor(rho) == pytest.approx(wanted, rel=2e-3)
+
+
+@pytest.mark.parametrize('N', [1, 2, 3, 10, 30])
+def test_signal_and_noise_together_leave_the_band_as_seldom_as_each(N):
+    scale = fit_scale(np.ones(N), np.ones(N), 0.0)
+    s2, worst = scale.square * np.exp(2 * LOG_S), 0.0
+    for rho in (1e-2, 1e-3, 1e-5):
+        q, z = scale.factor(rho), -ndtri(rho)
+        for n in scale.square * 10.0 ** np.arange(-4, 6.1, 0.25):
+            reach = np.sqrt(q * q * scale.square + z * z * n)
+            worst = max(worst, float(scale.p @ ndtr(-reach / np.sqrt(s2 + n))) / rho)
+    assert worst <= (1.14 if N == 1 else 1.01)
 
 
 def test_the_mean_is_what_regression_over_drawn_functions_finds(draws):

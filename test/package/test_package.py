@@ -1,4 +1,5 @@
 """The package as a whole: one number, one set of codes, two worlds that do not mix."""
+import json
 from pathlib import Path
 import re
 import shutil
@@ -162,3 +163,14 @@ def test_most_of_the_package_serves_the_default_launch():
     assert len(shares) == 3, done.stderr
     assert shares[1] >= 75
     assert shares == sorted(shares)
+
+
+def test_the_notebook_runs_from_top_to_bottom_and_stays_safe():
+    cells = json.loads((ROOT / 'examples' / 'ask_tell.ipynb').read_text())['cells']
+    program = '\n'.join(cell['source'] for cell in cells if cell['cell_type'] == 'code')
+    done = run(sys.executable, '-c', program, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    tried = re.findall(r'reward (\S+)  margin (\S+)', done.stdout)
+    assert len(tried) >= 3
+    assert max(float(reward) for reward, _ in tried) > 0.4
+    assert min(float(margin) for _, margin in tried) >= 0

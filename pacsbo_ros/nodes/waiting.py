@@ -1,0 +1,36 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""How a worker thread waits for what the executor's thread hears."""
+from __future__ import annotations
+
+from collections.abc import Callable
+import threading
+
+
+class Closed(Exception):
+    """The node is being shut down."""
+
+
+class Waiting:
+    """Wake a thread that waits when something has changed."""
+
+    def __init__(self) -> None:
+        """Begin open."""
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def wait(self, condition: Callable[[], bool], timeout: float | None = None) -> None:
+        """Wait until a condition holds, or for so long [s]; Closed if the node goes."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or condition(), timeout)
+        if self._closed:
+            raise Closed
+
+    def notify(self) -> None:
+        """Have everybody look again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """End all waiting."""
+        self._closed = True
+        self.notify()

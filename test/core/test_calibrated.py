@@ -1,0 +1,38 @@
+# Copyright the pacsbo_ros developers. Apache-2.0.
+"""What was measured for a rule is shipped as data, with its hash and its command."""
+
+import json
+
+from pacsbo_ros.core import calibrated
+from pacsbo_ros.core.rules.student import StudentRule
+import pytest
+from studies.calibrate import limit, wanted
+
+
+def test_the_rule_takes_what_the_shipped_file_says():
+    found = calibrated.calibrated('student')
+    assert StudentRule.nominal == found.nominal
+    assert all(kind['limit'] <= found.delta for kind in found.starts.values())
+    assert set(found.starts) == {'three', 'one', 'edge', 'many'}
+    assert found.confidence == 0.95
+
+
+def test_a_file_that_was_changed_by_hand_is_refused(monkeypatch, tmp_path):
+    path = calibrated.files('pacsbo_ros.core').joinpath('calibration', 'student.json')
+    data = json.loads(path.read_text(encoding='utf-8'))
+    data['nominal'] = 0.5
+    (tmp_path / 'calibration').mkdir()
+    (tmp_path / 'calibration' / 'student.json').write_text(json.dumps(data), encoding='utf-8')
+    monkeypatch.setattr(calibrated, 'files', lambda name: tmp_path)
+    with pytest.raises(ValueError, match='hash'):
+        calibrated.calibrated('student')
+
+
+def test_the_limit_is_that_of_the_binomial_distribution():
+    assert limit(0, 100, 0.05) == pytest.approx(1 - 0.05 ** 0.01)
+    assert limit(5, 5, 0.05) == 1.0
+
+
+def test_every_world_and_dimension_is_in_the_runs_of_every_kind():
+    found = {(k['world'], k['n']) for k in wanted(0.03, 'edge', 12)}
+    assert len(found) == 6
