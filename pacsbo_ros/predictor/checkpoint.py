@@ -65,7 +65,7 @@ class Checkpoint:
         for scale in kernels[0].length_scales:
             require_inside(name, 'length_scales', scale, self.length_scales)
         require_inside(name, 'lam/output_scale', settings.lam / kernels[0].output_scale,
-                        self.lam)
+                       self.lam)
         if settings.window < self.predictor.window:
             raise CheckpointError(
                 f'{name}: window is {settings.window}; this predictor looks at the last '
@@ -143,7 +143,7 @@ def _decode(content: dict[str, Any]) -> Checkpoint:
     grid, kappa = unpack(part['length_scales']), unpack(part['kappa'])
     coverage = float(part['coverage'])
     demand(grid.ndim == 1 and len(grid) > 0 and bool(np.all(grid > 0))
-            and bool(np.all(np.diff(grid) > 0)), 'calibration: length scales have to ascend')
+           and bool(np.all(np.diff(grid) > 0)), 'calibration: length scales have to ascend')
     demand(kappa.shape == (len(grid), len(DOMAINS), window), 'calibration: kappa has no fit')
     demand(bool(np.all(kappa > 0)), 'calibration: a kappa is not positive')
     demand(0 < coverage < 1, f'coverage is {coverage}')

@@ -68,7 +68,7 @@ class MultiplierPredictor:
     network: Network
     dimensions: tuple[int, ...]
     constants: tuple[float, ...]  # c, one for each dimension
-    hash: str = ''
+    hash: str = ''  # noqa: A003
     path: str = ''
 
     def multiplier(self, history: Array, settings: Settings) -> float:

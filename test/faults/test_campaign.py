@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+# flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='faults need ROS 2: run them by make test')
 from faults import __main__ as main
 from faults.cases import Fault

@@ -81,7 +81,8 @@ def without_a_graph(folder, **changes):
 
 
 def test_a_seed_gives_the_episodes_and_rewards_that_it_gives_without_a_graph(ready, tmp_path):
-    changes = {'iterations': 12, 'candidates': 400, 'start_repeats': 0, 'seed': 7}
+    changes = {'iterations': 12, 'candidates': 400, 'start_repeats': 0, 'verifications': 1,
+               'seed': 7}
     optimizer = ready.start_optimizer(**changes)
     expected = without_a_graph(tmp_path, **changes)
     assert optimizer.wait() == 0, optimizer.output

@@ -83,6 +83,7 @@ def test_a_pickle_that_would_run_a_command_is_refused_and_runs_nothing(tmp_path)
     witness = tmp_path / 'it ran'
 
     class Hostile:
+
         def __reduce__(self):
             return subprocess.call, ([sys.executable, '-c', f'open({str(witness)!r}, "w")'],)
 
@@ -187,6 +188,7 @@ def test_the_inputs_do_not_depend_on_the_scale_of_what_is_measured():
     shown = []
 
     class Keep:
+
         def multiplier(self, history, settings):
             shown.append(features(history, settings.dimension))
             return 1.0
