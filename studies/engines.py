@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.dynamics import energy, rk4, State
-from pacsbo_ros.robots.furuta.episode import run_episode
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.mujoco_driver import Engine, MujocoDriver
 from pacsbo_ros.robots.furuta.parameters import Parameters
@@ -27,6 +26,7 @@ from pacsbo_ros.robots.furuta.plant import Plant, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.prediction import Candidate, cut, rmse
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 from pacsbo_ros.robots.furuta.recordings import packaged
+from pacsbo_ros.robots.furuta.running import run_episode
 from studies.canvas import axes
 from studies.gain_map import DEFAULT_BOX, DEFAULT_STARTS, gain_map, GainMap
 
