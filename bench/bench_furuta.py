@@ -6,17 +6,12 @@ from time import perf_counter, process_time
 import numpy as np
 from pacsbo_ros.robots.furuta.batch import simulate_batch
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import (
-    Episode,
-    EpisodeSettings,
-    Limits,
-    run_episode,
-    Start,
-    tick,
-)
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Start
 from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
 from pacsbo_ros.robots.furuta.plant import Measurement
 from pacsbo_ros.robots.furuta.presets import preset
+from pacsbo_ros.robots.furuta.running import run_episode, tick
 from studies.gain_map import gain_map
 from studies.trials import agreement_of_sets, compare
 

@@ -11,8 +11,9 @@ import time
 
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import Episode, tick
+from pacsbo_ros.robots.furuta.episode import Episode
 from pacsbo_ros.robots.furuta.gains import Gains
+from pacsbo_ros.robots.furuta.running import tick
 
 SECONDS = 20.0
 

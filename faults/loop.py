@@ -14,10 +14,12 @@ from faults.rows import Row
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import Episode, EpisodeSettings, Start, tick
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Start
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.plant import Measurement, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.qube import WATCHDOG
+from pacsbo_ros.robots.furuta.running import tick
 
 LIMIT = 0.1  # s from the fault to zero volts
 

@@ -18,16 +18,13 @@ import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.backup import Backup
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver, STATE_TIMEOUT
-from pacsbo_ros.robots.furuta.episode import (
-    Episode,
-    EpisodeResult,
-    EpisodeSettings,
-    Start,
-    tick,
-)
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Start
 from pacsbo_ros.robots.furuta.gains import Gains
+from pacsbo_ros.robots.furuta.judging import EpisodeResult
 from pacsbo_ros.robots.furuta.plant import Measurement, NO_STATE, Plant, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.presets import PRESETS
+from pacsbo_ros.robots.furuta.running import tick
 from pacsbo_ros.robots.furuta.swing_up import SwingUp
 from pacsbo_ros.safety.freshness import Freshness, LATE
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from pacsbo_ros.robots.furuta.batch import BatchResult, simulate_batch
-from pacsbo_ros.robots.furuta.episode import Limits
+from pacsbo_ros.robots.furuta.episode_settings import Limits
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
 from pacsbo_ros.robots.furuta.scaling import CONSTRAINTS
 from studies.family import PLANTS

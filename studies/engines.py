@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.dynamics import energy, rk4, State
-from pacsbo_ros.robots.furuta.episode import run_episode
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.mujoco_driver import Engine, MujocoDriver
 from pacsbo_ros.robots.furuta.parameters import Parameters
@@ -26,8 +26,9 @@ from pacsbo_ros.robots.furuta.plant import Plant, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.prediction import Candidate, cut, rmse
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 from pacsbo_ros.robots.furuta.recordings import packaged
+from pacsbo_ros.robots.furuta.running import run_episode
 from studies.canvas import axes
-from studies.gain_map import DEFAULT_BOX, gain_map, GainMap
+from studies.gain_map import DEFAULT_BOX, DEFAULT_STARTS, gain_map, GainMap
 
 Array = NDArray[np.float64]
 Advance = Callable[[State, float, int], State]  # state, volts, steps
@@ -148,6 +149,18 @@ def predicted(name: str, kind: str, end: float) -> tuple[float, float]:
     return float(theta), float(alpha)
 
 
+def starts(repeats: int = 20) -> None:
+    """Repeat the default starts on both engines from fresh random angles; print the worst."""
+    for name, driver in (('equations', SimulatedDriver(log_length=1)),
+                         ('mujoco', MujocoDriver(log_length=1))):
+        for start in DEFAULT_STARTS:
+            results = [run_episode(driver, Gains(*start), seed=1000 + i) for i in range(repeats)]
+            safe = sum(r.outcome == 0 and min(r.values[1:]) >= 0 for r in results)
+            worst = math.degrees(max(r.max_abs_alpha for r in results))
+            print(f'  {name:18}{start}: safe in {safe} of {repeats}, at most {worst:.1f} deg, '
+                  f'least margin {min(min(r.values[1:]) for r in results):.2f}')
+
+
 def draw(maps: dict[str, GainMap], path: Path) -> None:
     """Draw reward and safe share of both engines beside each other, and where they differ."""
     figure, grid = axes(2, 3, (3.8, 3.0), sharex=True, sharey=True)
@@ -225,6 +238,8 @@ def main(arguments: list[str] | None = None) -> None:
         for kind, end in (('chirps', math.inf), ('swing_ups', 3.5)):
             theta, alpha = predicted(name, kind, end)
             print(f'  {name:18}{kind:10}{theta:.3f} / {alpha:.3f}')
+    print('the default starts')
+    starts()
     maps = {'equations': gain_map(options.grid, options.repeats),
             'mujoco': mujoco_map(options.grid, options.repeats)}
     for name, one in maps.items():

@@ -5,8 +5,9 @@ Tune a family of pendulums from several kinds of starts, and count what went wro
     python -m studies.family --out results/family --plants longer delay --starts upper --seeds 5
 
 Box, limits, model, budget and backup are those of config/furuta.yaml: what a user runs. A cell is
-a plant, a kind of start and a set of tuned gains; each is run with every seed, and goes on where
-it stopped when the command is given again. Counted are
+a plant, a kind of start and a set of tuned gains; it is run with every seed. All runs on a plant
+go on side by side, so that their episodes are simulated together; the command given again goes on
+with the next plant. Counted are
 
   violation   an evaluation that passed a limit of the episode, caught or not
   caught      an evaluation that the backup ended
@@ -27,24 +28,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 import math
+from pathlib import Path
+import tempfile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.core import Box
 from pacsbo_ros.executors import carry_out
-from pacsbo_ros.predictor import load_predictor
 from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.robots.furuta.backup import Experience
 from pacsbo_ros.robots.furuta.batch import BatchResult, simulate_batch
-from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
 from pacsbo_ros.robots.furuta.plant import Plant
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
-from pacsbo_ros.robots.furuta.robot import Furuta
-from pacsbo_ros.tuning.trial import START, VERIFICATION
+from pacsbo_ros.tuning.journal import Journal
+from pacsbo_ros.tuning.trial import Measured, START, VERIFICATION
+from pacsbo_ros.tuning.tuning import Problem, Tuning
 from scipy.stats import qmc
 from studies import records
-from studies.pendulum import Bench, lead, read_config
+from studies.pendulum import Bench, read_config
 from studies.records import Record
 
 Array = NDArray[np.float64]
@@ -171,51 +174,93 @@ def _starts(bench: Bench, plant: Plant, names: Sequence[str], gains: Array, unit
 
 
 def tune(key: Record) -> Record:
-    """Run one cell with one seed to its end, verification included."""
+    """Run all starts and seeds on one plant to their ends, verification included."""
     bench, where = read_config(), ground(key['plant'], key['tuned'])
     names = TUNED[key['tuned']]
-    base = bench.problem
-    settings = base.settings.replace(
+    settings = bench.problem.settings.replace(
         dimension=len(names), length_scales=tuple(SCALES[name] for name in names))
-    start = where.starts.get(key['start'], ())
-    if not start:
-        return {'reason': 'no such start is safe on this plant', 'episodes': []}
-    problem = replace(base, box=where.box, start=start, settings=settings, seed=key['seed'])
-    robot = Furuta(SimulatedDriver(PLANTS[key['plant']]), PAPER_GAINS, bench.limits,
-                   bench.settings)
-    predictor = load_predictor('default', settings) if settings.rule == 'scale_free' else None
-    told = lead(problem, bench.episodes, robot, predictor)
-    return {'reason': told.reason, 'episodes': [
+    cells = [(kind, seed) for kind in key['starts']
+             for seed in range(key['first_seed'], key['first_seed'] + key['seeds'])]
+    known = [cell for cell in cells if where.starts.get(cell[0])]
+    led = lead([replace(bench.problem, box=where.box, start=where.starts[kind], seed=seed,
+                        settings=settings) for kind, seed in known],
+               bench, PLANTS[key['plant']], names)
+    runs = [{'start': kind, 'seed': seed, 'reason': tuning.reason, 'episodes': [
         {'role': t.trial.role, 'gains': t.trial.values, 'reward': t.measured.reward,
          'margins': [round(m, 4) for m in t.measured.margins],
          'alpha': round(t.measured.peaks[0], 4), 'theta': round(t.measured.peaks[1], 4),
-         'outcome': t.measured.outcome} for t in told.told]}
+         'outcome': t.measured.outcome} for t in tuning.told]}
+        for (kind, seed), tuning in zip(known, led, strict=True)]
+    return {'runs': runs + [{'start': kind, 'seed': seed, 'episodes': [],
+                             'reason': 'no such start is safe on this plant'}
+                            for kind, seed in cells if (kind, seed) not in known]}
 
 
-def judge(run: Record) -> Record:
-    """Count what went wrong in a run, and how far it came."""
-    bench, where = read_config(), ground(run['plant'], run['tuned'])
-    names, episodes = TUNED[run['tuned']], run['episodes']
+def lead(problems: Sequence[Problem], bench: Bench, plant: Plant,
+         names: Sequence[str]) -> list[Tuning]:
+    """Tune many times side by side, each with the backup that it learns, as Furuta does."""
+    with tempfile.TemporaryDirectory() as folder:
+        led = [Tuning(problem, bench.episodes,
+                      Journal(Path(folder) / f'{i}.jsonl', problem.identity('')))
+               for i, problem in enumerate(problems)]
+        learnt = [Experience() for _ in led]
+        while True:
+            trials = [(i, trial) for i, tuning in enumerate(led)
+                      if (trial := tuning.next()) is not None]
+            if not trials:
+                return led
+            gains = [PAPER_GAINS.with_tuned(trial.values, names) for _, trial in trials]
+            seen = simulate_batch([g.as_tuple() for g in gains], [t.seed for _, t in trials],
+                                  plant, bench.limits, bench.settings,
+                                  [learnt[i].backup for i, _ in trials])
+            for row, (i, _) in enumerate(trials):
+                values = tuple(seen.values[row].tolist())
+                outcome = Outcome(int(seen.outcome[row]))
+                if outcome is Outcome.COMPLETED:
+                    learnt[i].learn(gains[row], values[1:], float(seen.max_heading[row]))
+                led[i].tell(Measured(
+                    float(seen.reward[row]), values[0], values[1:],
+                    tuple(seen.noise[row].tolist()),
+                    (float(seen.max_abs_alpha[row]), float(seen.max_abs_theta[row])),
+                    int(outcome), outcome.sentence))
+
+
+def judge(runs: Sequence[Record]) -> list[Record]:
+    """Count what went wrong in the runs on one plant, and how far they came."""
+    if not runs:
+        return []
+    bench, where = read_config(), ground(runs[0]['plant'], runs[0]['tuned'])
+    paths = [_incumbents([e for e in run['episodes'] if e['role'] != VERIFICATION])
+             for run in runs]
+    distinct = sorted({g for path in paths for g in path})
+    reward = dict(zip(distinct, repeat(
+        bench, PLANTS[runs[0]['plant']], TUNED[runs[0]['tuned']],
+        np.array(distinct))[0].tolist(), strict=True)) if distinct else {}
+    judged = []
+    for run, path in zip(runs, paths, strict=True):
+        closed = []
+        if path:
+            starts = sum(e['role'] == START for e in run['episodes'])
+            first = max(reward[g] for g in path[:starts])
+            closed = [(reward[g] - first) / max(where.reward - first, 1e-9) for g in path]
+            closed += [closed[-1]] * (bench.episodes - len(closed))
+        judged.append({
+            **run, **_counts(run['episodes'], bench), 'closed': [round(c, 3) for c in closed],
+            'episodes_to_90': next((i + 1 for i, c in enumerate(closed) if c >= CLOSED), None)})
+    return judged
+
+
+def _counts(episodes: Sequence[Record], bench: Bench) -> Record:
+    """Count what went wrong in a run."""
     limits = bench.limits
-    caught = [e for e in episodes if e['outcome'] == Outcome.CAUGHT]
-    lost = [e for e in episodes if e['outcome'] == Outcome.TRIPPED
-            or e['alpha'] > 2 * limits.alpha]
-    beyond = [e for e in episodes if e['alpha'] > limits.alpha or e['theta'] > limits.theta]
-    shaking = [e for e in episodes if e['outcome'] == Outcome.COMPLETED and min(e['margins']) < 0]
-    found = {'violations': len(beyond), 'caught': len(caught), 'falls': len(lost),
-             'shaking': len(shaking), 'closed': [], 'episodes_to_90': None}
-    path = _incumbents([e for e in episodes if e['role'] != VERIFICATION])
-    if not path:
-        return found
-    distinct = sorted(set(path))
-    reward = dict(zip(distinct, repeat(bench, PLANTS[run['plant']], names,
-                                       np.array(distinct))[0].tolist(), strict=True))
-    starts = sum(e['role'] == START for e in episodes)
-    first = max(reward[g] for g in path[:starts])
-    closed = [(reward[g] - first) / max(where.reward - first, 1e-9) for g in path]
-    closed += [closed[-1]] * (bench.episodes - len(closed))
-    done = next((i + 1 for i, c in enumerate(closed) if c >= CLOSED), None)
-    return {**found, 'closed': [round(c, 3) for c in closed], 'episodes_to_90': done}
+    return {
+        'violations': sum(e['alpha'] > limits.alpha or e['theta'] > limits.theta
+                          for e in episodes),
+        'caught': sum(e['outcome'] == Outcome.CAUGHT for e in episodes),
+        'falls': sum(e['outcome'] == Outcome.TRIPPED or e['alpha'] > 2 * limits.alpha
+                     for e in episodes),
+        'shaking': sum(e['outcome'] == Outcome.COMPLETED and min(e['margins']) < 0
+                       for e in episodes)}
 
 
 def _incumbents(told: Sequence[Record]) -> list[tuple[float, ...]]:
@@ -273,15 +318,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> None:
     described = read_config().problem.settings.to_dict()
-    wanted = [{'plant': plant, 'start': start, 'tuned': count, 'seed': seed,
-               'settings': described}
-              for plant in options.plants for count in options.tuned for start in options.starts
-              for seed in range(options.first_seed, options.first_seed + options.seeds)]
+    wanted = [{'plant': plant, 'tuned': count, 'starts': options.starts, 'settings': described,
+               'first_seed': options.first_seed, 'seeds': options.seeds}
+              for plant in options.plants for count in options.tuned]
     with records.open_executor(options) as executor:
-        runs = records.collect(tune, wanted, options.out / 'runs.jsonl', executor,
-                               'family')
-    judged = [{**r, **judge(r)} for r in runs]
-    origin = records.provenance('studies.family', runs, arguments)
+        done = records.collect(tune, wanted, options.out / 'runs.jsonl', executor, 'family')
+    groups = [[{'plant': d['plant'], 'tuned': d['tuned'], **run} for run in d['runs']]
+              for d in done]
+    judged = [run for group in groups for run in judge(group)]
+    origin = records.provenance('studies.family', done, arguments)
     ran = [r for r in judged if r['closed']]
     caught, lost = (sum(r[name] for r in ran) for name in ('caught', 'falls'))
     text = '\n'.join((
@@ -293,7 +338,7 @@ def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> None
     (options.out / 'family.md').write_text(text + '\n', encoding='utf-8')
     records.save(options.out / 'family.json', {
         'made_by': origin, 'runs': [{k: v for k, v in r.items()
-                                     if k not in ('episodes', 'settings')} for r in judged]})
+                                     if k != 'episodes'} for r in judged]})
     print(text)
 
 

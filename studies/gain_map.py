@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.robots.furuta.batch import CHUNK, simulate_batch
-from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
 from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS, STOCK_GAINS
 from pacsbo_ros.robots.furuta.plant import Plant
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, preset, PRESETS

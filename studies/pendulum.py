@@ -37,7 +37,7 @@ from pacsbo_ros.predictor import load_predictor, NormPredictor
 from pacsbo_ros.robots.contract import run_episode
 from pacsbo_ros.robots.furuta.batch import BatchResult, simulate_batch
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits, Push
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Push
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
 from pacsbo_ros.robots.furuta.presets import preset
 from pacsbo_ros.robots.furuta.robot import describe, Furuta

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.robots.furuta.batch import simulate_batch
-from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.plant import Plant
 from pacsbo_ros.robots.furuta.presets import preset

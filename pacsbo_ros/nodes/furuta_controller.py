@@ -17,7 +17,7 @@ from pacsbo_ros.nodes.spinning import raise_priority, spin, STATES
 from pacsbo_ros.robots.contract import Description, Outcome, Refusal
 from pacsbo_ros.robots.furuta.backup import Backup
 from pacsbo_ros.robots.furuta.driver import DriverError
-from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits, Push, Start
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Push, Start
 from pacsbo_ros.robots.furuta.gains import GAIN_NAMES, Gains, PAPER_GAINS
 from pacsbo_ros.robots.furuta.presets import preset
 from pacsbo_ros.robots.furuta.robot import (

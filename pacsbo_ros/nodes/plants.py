@@ -14,9 +14,10 @@ from pacsbo_ros.nodes.spinning import (
     system_stamp,
 )
 from pacsbo_ros.robots.furuta.driver import Driver, SimulatedDriver, STATE_TIMEOUT
-from pacsbo_ros.robots.furuta.episode import check_delay, EpisodeSettings, Start
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Start
 from pacsbo_ros.robots.furuta.plant import Measurement, NO_STATE
 from pacsbo_ros.robots.furuta.presets import preset as preset_plant
+from pacsbo_ros.robots.furuta.running import check_delay
 from pacsbo_ros.safety.freshness import Freshness, LATE
 from rclpy.node import Node
 from sensor_msgs.msg import JointState

@@ -16,7 +16,7 @@ from pacsbo_ros.nodes.plants import make_driver
 from pacsbo_ros.nodes.spinning import raise_priority, spin, steady_now, steady_timer
 from pacsbo_ros.robots.furuta.chirp import Chirp, ChirpRecorder
 from pacsbo_ros.robots.furuta.driver import DriverError
-from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Start
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Start
 from pacsbo_ros.robots.furuta.plant import NO_STATE, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.presets import preset
 from pacsbo_ros.robots.furuta.robot import PLANTS, SIMULATED

@@ -21,7 +21,7 @@ from pacsbo_ros.nodes.furuta_controller import FurutaController
 from pacsbo_ros.nodes.parameters import declare, StartError
 from pacsbo_ros.nodes.safety_monitor import SafetyMonitor
 from pacsbo_ros.robots.furuta.assisted import AssistedPlant
-from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
 from pacsbo_ros.robots.furuta.gains import GAIN_NAMES, PAPER_GAINS
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 from pacsbo_ros.robots.furuta.robot import describe, GAIN_RANGES

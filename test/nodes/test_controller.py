@@ -5,8 +5,9 @@ import signal
 
 from pacsbo_ros.msg import ControllerState, EpisodeResult
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import Limits, run_episode
+from pacsbo_ros.robots.furuta.episode_settings import Limits
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
+from pacsbo_ros.robots.furuta.running import run_episode
 from pacsbo_ros.robots.furuta.scaling import CONSTRAINTS
 import pytest
 

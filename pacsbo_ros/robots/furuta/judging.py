@@ -13,23 +13,51 @@ rows       (T / c, 5)   measured state and voltage at every control update, c sa
 """
 from __future__ import annotations
 
+from dataclasses import dataclass
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
+from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.plant import SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.scaling import Seen
 from pacsbo_ros.robots.stability import decay_rate, Estimate, swing_left
-
-if TYPE_CHECKING:
-    from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits
 
 Array = NDArray[np.float64]
 
 BEFORE_PUSH = 0.5  # s that tell what the push met
 # Below this share of its limit friction and encoders move the pendulum, not the gains.
 LEAST_MOTION = 0.1
+TRACE_COLUMNS = ('time', 'theta', 'alpha', 'theta_dot', 'alpha_dot', 'volts')
+
+
+@dataclass(frozen=True)
+class EpisodeResult:
+    """Report what an episode showed."""
+
+    gains: Gains
+    reward: float  # as in the paper, samples that were cut off count as the worst
+    max_abs_alpha: float  # rad, measured, under the gains that were tried and the backup
+    max_abs_theta: float  # rad, measured, under the gains that were tried and the backup
+    max_heading: float  # largest |heading| over the angle limit under the gains; 0: no backup
+    decay_rate: float  # 1/s with which the loop forgets the push; nan if that was not excited
+    swing: float  # largest later swing over the first one after the push; nan without a push
+    saturated: float  # share of control updates with the largest voltage
+    values: tuple[float, ...]  # for the optimiser: reward, then scaling.CONSTRAINTS
+    noise: tuple[float, ...]  # their standard deviations by the episode's own estimate
+    outcome: Outcome
+    reason: str
+    duration: float  # s under the gains that were tried
+    limit_violated: bool  # a measured limit ended it
+    seed: int | None
+    trace: NDArray[np.float64] | None  # (samples, 6), columns TRACE_COLUMNS
+
+    @property
+    def is_datum(self) -> bool:
+        """Tell whether this says something about the gains, so that the optimiser is told."""
+        return self.outcome in (Outcome.COMPLETED, Outcome.CAUGHT) or self.limit_violated
 
 
 def see(alpha: Array, rows: Array, gains: tuple[float, ...], limits: Limits,

@@ -2,7 +2,7 @@
 """
 Predict stretches of a recording open loop: start in a smoothed state, apply the recorded voltage.
 
-The equations are those of dynamics.py, integrated by the batch's Integrator for all stretches and
+The equations are those of dynamics.py, integrated by the Integrator for all stretches and
 all candidate pendulums at once. The delay from voltage to motor is a real number of seconds here:
 each integration step takes the mean of the held voltage over the time it stands for.
 
@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from pacsbo_ros.robots.furuta.batch import Integrator
+from pacsbo_ros.robots.furuta.integrator import Integrator
 from pacsbo_ros.robots.furuta.parameters import Coefficients, Parameters
 from pacsbo_ros.robots.furuta.recordings import Recording, SMOOTHER
 

@@ -19,9 +19,12 @@ from pacsbo_ros.robots.contract import (
 )
 from pacsbo_ros.robots.furuta.backup import Experience
 from pacsbo_ros.robots.furuta.driver import Driver, DriverError
-from pacsbo_ros.robots.furuta.episode import decide, Episode, EpisodeSettings, Limits, Phase
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
 from pacsbo_ros.robots.furuta.gains import GAIN_NAMES, Gains, PAPER_GAINS
+from pacsbo_ros.robots.furuta.phases import Phase
 from pacsbo_ros.robots.furuta.plant import Measurement, NO_STATE, SAMPLE_PERIOD
+from pacsbo_ros.robots.furuta.running import decide
 from pacsbo_ros.robots.furuta.scaling import CONSTRAINTS, wrap
 
 SIMULATED = ('simulated', 'mujoco')  # plants whose time is ours: by our equations, by MuJoCo

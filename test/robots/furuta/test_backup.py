@@ -7,13 +7,16 @@ import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.backup import Backup, Experience, TIGHTEST, WIDEST
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import Episode, EpisodeSettings, Limits, Phase, run_episode
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
 from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
 from pacsbo_ros.robots.furuta.linear import linearise
 from pacsbo_ros.robots.furuta.parameters import Parameters
+from pacsbo_ros.robots.furuta.phases import Phase
 from pacsbo_ros.robots.furuta.plant import Measurement, Plant, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
 from pacsbo_ros.robots.furuta.robot import Furuta
+from pacsbo_ros.robots.furuta.running import run_episode
 import pytest
 
 CAREFUL = EpisodeSettings(backup=Backup())

@@ -8,10 +8,11 @@ from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.backup import Backup
 from pacsbo_ros.robots.furuta.batch import CHUNK, simulate_batch
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import EpisodeSettings, Limits, Push, run_episode, Start
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Push, Start
 from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
 from pacsbo_ros.robots.furuta.reward import QuadraticReward
+from pacsbo_ros.robots.furuta.running import run_episode
 import pytest
 from studies.gain_map import DEFAULT_STARTS, gain_map, main
 from studies.length_scales import fit, repeat
@@ -55,6 +56,20 @@ def test_batch_equals_scalar(case):
         assert tuple(batch.noise[i]) == one.noise
 
 
+def test_a_batch_with_backups_equals_scalar_and_sees_catches():
+    k, plant = random_gains(12), replace(CALIBRATED, delay=2)
+    backups = [Backup(reach=0.7 + 0.05 * i) for i in range(12)]
+    batch = simulate_batch(k, range(100, 112), plant, backups=backups)
+    for i, row in enumerate(k):
+        one = run_episode(SimulatedDriver(plant), Gains.from_sequence(row),
+                          settings=EpisodeSettings(backup=backups[i]), seed=100 + i)
+        for name in (*FIELDS, 'max_heading'):
+            np.testing.assert_equal(getattr(batch, name)[i], getattr(one, name), (i, name))
+        assert tuple(batch.values[i]) == one.values
+        assert tuple(batch.noise[i]) == one.noise
+    assert {Outcome.COMPLETED, Outcome.CAUGHT} == set(batch.outcome)
+
+
 def test_the_cases_see_every_way_an_episode_can_end_on_a_plant():
     outcomes = set()
     for plant, limits, settings in CASES.values():
@@ -96,6 +111,8 @@ def test_what_a_batch_cannot_do_is_refused():
                      EpisodeSettings(backup=Backup())):
         with pytest.raises(ValueError, match='use run_episode'):
             simulate_batch(k, [0], settings=settings)
+    with pytest.raises(ValueError, match='2 backups for 1 gains'):
+        simulate_batch(k, [0], backups=[Backup(), Backup()])
     with pytest.raises(ValueError, match='delay'):
         simulate_batch(k, [0], replace(CALIBRATED, delay=1000))
 

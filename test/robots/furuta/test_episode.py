@@ -8,22 +8,15 @@ from hypothesis import strategies as st
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import (
-    check_delay,
-    Episode,
-    EpisodeSettings,
-    Limits,
-    Phase,
-    Push,
-    run_episode,
-    Start,
-    tick,
-    TRACE_COLUMNS,
-)
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Push, Start
 from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
+from pacsbo_ros.robots.furuta.judging import TRACE_COLUMNS
+from pacsbo_ros.robots.furuta.phases import Phase
 from pacsbo_ros.robots.furuta.plant import Measurement, NO_STATE, Plant, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
 from pacsbo_ros.robots.furuta.reward import PaperReward, QuadraticReward
+from pacsbo_ros.robots.furuta.running import check_delay, run_episode, tick
 from pacsbo_ros.robots.furuta.scaling import Scaling, Seen, wrap
 from pacsbo_ros.robots.furuta.swing_up import SwingUp
 from pacsbo_ros.robots.stability import Estimate

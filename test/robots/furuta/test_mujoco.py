@@ -7,10 +7,10 @@ import sys
 import numpy as np
 from pacsbo_ros.robots.furuta.driver import DriverError, SimulatedDriver
 from pacsbo_ros.robots.furuta.dynamics import accelerations, energy
-from pacsbo_ros.robots.furuta.episode import run_episode
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.mujoco_driver import Engine, mjcf, MujocoDriver
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
+from pacsbo_ros.robots.furuta.running import run_episode
 import pytest
 
 CHIRP = [1.5 * math.cos(2 * math.pi * (5 - 2.5 * t) * t) for t in 0.005 * np.arange(200)]

@@ -17,7 +17,8 @@ from faults.sensors import (
 )
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
-from pacsbo_ros.robots.furuta.episode import Episode, EpisodeSettings, Start
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Start
 from pacsbo_ros.robots.furuta.gains import Gains
 from pacsbo_ros.robots.furuta.plant import Measurement
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS

@@ -7,9 +7,9 @@ import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta import qube
 from pacsbo_ros.robots.furuta.driver import DriverError
-from pacsbo_ros.robots.furuta.episode import run_episode
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
 from pacsbo_ros.robots.furuta.qube import ACTIVE, MAX_VOLTS, QubeDriver, READY, STOPPED
+from pacsbo_ros.robots.furuta.running import run_episode
 import pytest
 
 

@@ -5,10 +5,13 @@ from dataclasses import replace
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.episode import Episode, EpisodeSettings, Phase, Start, tick
+from pacsbo_ros.robots.furuta.episode import Episode
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Start
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
+from pacsbo_ros.robots.furuta.phases import Phase
 from pacsbo_ros.robots.furuta.plant import Measurement
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
+from pacsbo_ros.robots.furuta.running import tick
 from pacsbo_ros.robots.furuta.self_test import Question, SelfTest
 import pytest
 
