@@ -52,8 +52,14 @@ def said(folder):
         return []
 
 
+def hear_hang_up():
+    """Have SIGHUP end a process again, also where these tests were started with nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def launch(folder, words=(), **options):
-    process = subprocess.Popen([*words, sys.executable, '-c', LAUNCHER, str(folder)], **options)
+    process = subprocess.Popen([*words, sys.executable, '-c', LAUNCHER, str(folder)],
+                               preexec_fn=hear_hang_up, **options)
     lines = wait_for(lambda: len(said(folder)) >= 3 and said(folder), 'three processes')
     return process, [int(line.split()[0]) for line in lines]
 
