@@ -29,7 +29,8 @@ def test_motor_journal_and_run_survive(group, tmp_path):
     assert len(chosen) == len(SOME[group])
     with own_domain():
         # A busy machine holds everybody up: the voltage has to be gone and stay away, no more.
-        rig = Rig(tmp_path, **options, patience=0.3)
+        # An episode lasts longer than that patience, so that it ends before it is over.
+        rig = Rig(tmp_path, **options, patience=0.3, duration=1.5)
         try:
             rows = [campaign.run(rig, dataclasses.replace(
                 fault, phases=('middle',), limit=None, hold=max(fault.hold, 0.7)), 1)

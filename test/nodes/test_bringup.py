@@ -1,7 +1,6 @@
 """The process table, and both programs that are made from it."""
 from dataclasses import replace
 import json
-import os
 from pathlib import Path
 import re
 import signal
@@ -276,18 +275,20 @@ def start(folder, *words):
     file.write_text(yaml.safe_dump(parameters))
     return subprocess.Popen(
         [sys.executable, '-m', 'pacsbo_ros.nodes.run', 'speed:=max', f'params_file:={file}',
-         f'run_dir:={folder / "run"}', *words], cwd=folder, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-        env=dict(os.environ))
+         *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def test_make_run_tunes_the_pendulum_and_tells_success(tmp_path):
-    process = start(tmp_path, 'iterations:=5', 'namespace:=made_run')
+    process = start(tmp_path, 'iterations:=5', 'namespace:=made_run',
+                    f'run_dir:={tmp_path / "run"}')
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert 'run folder' in output
     assert 'STOPPED' not in output
-    assert len((tmp_path / 'run' / 'episodes.jsonl').read_text().splitlines()) == 7
+    roles = [json.loads(line)['trial']['role'] for line in
+             (tmp_path / 'run' / 'episodes.jsonl').read_text().splitlines()[1:]]
+    assert len(roles) == 5 + roles.count('verification') + roles.count('comparison')
+    assert roles.count('verification') == 2
 
 
 def test_make_run_tunes_a_robot_in_python(cart):
@@ -302,7 +303,8 @@ def test_make_run_tunes_a_robot_in_python(cart):
 
 
 def test_ctrl_c_ends_everything_and_the_run_can_be_resumed(tmp_path):
-    process = start(tmp_path, 'iterations:=200', 'namespace:=stopped_run')
+    process = start(tmp_path, 'iterations:=200', 'namespace:=stopped_run',
+                    f'run_dir:={tmp_path / "run"}')
     for line in process.stdout:
         if '5/200' in line:
             break
@@ -313,7 +315,7 @@ def test_ctrl_c_ends_everything_and_the_run_can_be_resumed(tmp_path):
     told = (tmp_path / 'run' / 'episodes.jsonl').read_text().splitlines()[1:]
     assert len(told) >= 5
     assert all(json.loads(line)['measured'] for line in told)
-    again = start(tmp_path, f'iterations:={len(told)}', 'run_dir:=', 'namespace:=stopped_run',
+    again = start(tmp_path, f'iterations:={len(told)}', 'namespace:=stopped_run',
                   f'resume:={tmp_path / "run"}')
     output, _ = again.communicate(timeout=180)
     assert again.returncode == 0, output

@@ -241,7 +241,6 @@ def test_foreign_origins_and_malformed_messages_change_nothing(run):
     run.wait_for_episodes()
 
 
-@pytest.mark.xfail(strict=False, reason='never seen to pass on two cores shared by others')
 def test_ten_tabs_reloads_and_a_browser_that_hangs_change_nothing(run, browser, tabs):
     page = LivePage(browser, run.url)
     events = len(run.client.messages['safety_event'])
@@ -271,7 +270,6 @@ def test_ten_tabs_reloads_and_a_browser_that_hangs_change_nothing(run, browser, 
     assert memory(run.open) - before < 200
 
 
-@pytest.mark.xfail(strict=False, reason='never seen to pass on two cores shared by others')
 def test_finish_ends_the_run_and_an_optimiser_that_leaves_early_is_missed(pages, browser):
     """The last one: the run of this module is over after it."""
     pages.go_on()
