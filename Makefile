@@ -39,7 +39,8 @@ ifeq ($(strip $(ARGS)),)
 	@$(IN) python -m pytest -m 'not graph' -n auto --dist loadgroup
 	@$(IN) python -m pytest -m graph --reruns 1 --reruns-delay 3 \
 	  || { echo 'make test: what failed is tried once more, in a new process'; \
-	       $(IN) python -m pytest -m graph --last-failed --last-failed-no-failures none; }
+	       $(IN) python -m pytest -m graph --last-failed --last-failed-no-failures none \
+	         --reruns 2 --reruns-delay 3; }
 else
 	@$(IN) python -m pytest $(ARGS)
 endif
