@@ -52,7 +52,8 @@ class Told:
     def of(cls, problem: Problem) -> Told:
         """Give what a problem tells."""
         return cls(problem.starts.shape[1], len(problem.starts), problem.threshold,
-                   problem.budget, problem.noise_bound, problem.kernel, problem.norm, problem.lipschitz)
+                   problem.budget, problem.noise_bound, problem.kernel, problem.norm,
+                   problem.lipschitz)
 
 
 class Method(Protocol):
