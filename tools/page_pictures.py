@@ -177,7 +177,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog='python -m tools.page_pictures', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('folder', nargs='?', type=Path, default=IMAGES)
-    parser.add_argument('--made-up', action='store_true', help='made-up runs instead of a real one')
+    parser.add_argument('--made-up', action='store_true', help='show made-up runs')
     parser.add_argument('--serve', nargs=3, metavar=('VALUES', 'ROBOT', 'PORT'),
                         help='serve the page of one made-up run until somebody ends it')
     options = parser.parse_args()
