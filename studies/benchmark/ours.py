@@ -56,6 +56,12 @@ def default(told: Told, seed: int) -> _Core:
     return _Core(Settings(**_problem(told)), seed)
 
 
+@method('pacsbo, size told')
+def sized(told: Told, seed: int) -> _Core:
+    """Give the default with values expected to be of size one, as a kernel of variance one is."""
+    return _Core(Settings(**_problem(told), scale_prior=1.0), seed)
+
+
 @method('pacsbo, ℓ from data')
 def averaged(told: Told, seed: int) -> _Core:
     """Give the default that takes the told length scale for a first guess."""
