@@ -5,8 +5,8 @@ A posterior in place of a norm: the Student-t band of `core.student`, for every 
     low(x) = μ(x) - sqrt((m·q(ρ))²·ŝ²·u(x) + z(ρ)²·n(x))
 
 Every experiment spends left/T of delta, T the experiments of `budget` to come, at least TAIL, so
-that a run may go on for ever. ρ, shared by the outputs that can be unsafe, is the part `nominal` of
-it (`core.calibrated`); m is 1 or a predictor's word (`core.history`); every told value tests the
+that a run may go on for ever. ρ, shared by outputs that can be unsafe, is the part `nominal` of it
+(`core.calibrated`); m is 1 or a predictor's word (`core.history`); every told value tests the
 model (`core.doubts`), which is averaged over length scales (`core.averaged`).
 """
 
