@@ -49,7 +49,7 @@ METHODS: dict[str, dict[str, Any]] = {
     'scale_free': {'rule': 'scale_free'},
     'scale_free, goal': {'rule': 'scale_free', 'choice': 'goal'},
     'paper': {'rule': 'hoeffding', 'caution': 1.0},
-    'prior 1/2': {'scale_prior': 0.5},
+    'prior 0.5': {'scale_prior': 0.5},
     'prior 1': {'scale_prior': 1.0},
     'prior 2': {'scale_prior': 2.0},
 }
