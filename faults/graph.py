@@ -164,8 +164,9 @@ class Client:
 
     def close(self) -> None:
         """Leave the graph."""
-        self.context.try_shutdown()
+        self.executor.shutdown(timeout_sec=5.0)
         self.thread.join(timeout=5.0)
+        self.context.try_shutdown()
 
 
 class Process:
@@ -188,12 +189,16 @@ class Process:
             words += ['-r', f'__ns:=/{namespace}']
         self.name = name
         self.log = folder / f'{name}-{time.monotonic_ns()}.log'
+        self.log.touch()
+        self.popen = self.launch(words, folder)
+
+    def launch(self, words: list[str], folder: Path) -> Any:
+        """Start a program that writes to the log."""
         with self.log.open('w') as log:
             # Tied to us: a test run that is killed leaves no real-time process behind.
-            self.popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log,
-                                          stderr=subprocess.STDOUT, cwd=folder,
-                                          start_new_session=True,
-                                          preexec_fn=tied_to(os.getpid()))
+            return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log,
+                                    stderr=subprocess.STDOUT, cwd=folder,
+                                    start_new_session=True, preexec_fn=tied_to(os.getpid()))
 
     @property
     def output(self) -> str:
@@ -213,11 +218,16 @@ class Process:
         """Wait for the end of the process, which may be the end of a whole run."""
         return self.popen.wait(patience)
 
-    def end(self) -> int:
-        """Have it end, ever less politely."""
+    def ask(self) -> None:
+        """Ask it to end."""
         if self.alive:
             self.popen.send_signal(signal.SIGCONT)
             self.popen.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        """Have it end, ever less politely."""
+        if self.alive:
+            self.ask()
             try:
                 self.popen.wait(10)
             except subprocess.TimeoutExpired:
@@ -230,6 +240,7 @@ class Graph:
     """Processes in a namespace of their own, and an operator who watches them."""
 
     numbers = itertools.count()
+    make = Process  # how its nodes are started
 
     def __init__(self, folder: Path, topics: Sequence[str] = tuple(TOPICS)) -> None:
         """Begin with nobody but the operator."""
@@ -240,7 +251,7 @@ class Graph:
 
     def start(self, name: str, **parameters: Any) -> Process:
         """Start a node of the package."""
-        process = Process(name, self.folder, self.namespace, parameters)
+        process = self.make(name, self.folder, self.namespace, parameters)
         self.processes.append(process)
         return process
 
@@ -252,4 +263,6 @@ class Graph:
         """End everything, the newest process first."""
         self.client.close()
         for process in reversed(self.processes):
+            process.ask()
+        for process in self.processes:
             process.end()

@@ -41,6 +41,8 @@ RESTORED = 15.0  # s that the originals get to come back
 class Bench:
     """A target, a runner, and an operator who plays the monitor."""
 
+    make = Process  # how its nodes are started
+
     def __init__(self, folder: Path, **changes: Any) -> None:
         """Start nothing yet; the task is the example's, shorter and with these changes."""
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,8 +85,8 @@ class Bench:
 
     def _start(self, name: str, parameters: dict[str, Any],
                program: Sequence[str] = (), node: bool = True) -> Process:
-        self.processes[name] = Process(name, self.folder, '', parameters, program=program,
-                                       node=node)
+        self.processes[name] = self.make(name, self.folder, '', parameters, program=program,
+                                         node=node)
         return self.processes[name]
 
     def ready(self) -> None:
