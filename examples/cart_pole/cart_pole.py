@@ -1,8 +1,24 @@
 """A pole on a cart, balanced by state feedback: a whole robot for the tuner, in one class."""
-from math import cos, sin, sqrt
+from math import sqrt
 import random
 
+import mujoco
 from pacsbo_ros.robots.python import RewardScale, Robot, Signal, Tunable
+
+MODEL = mujoco.MjModel.from_xml_string("""
+<mujoco>
+  <worldbody>
+    <body>
+      <joint name="cart" type="slide" axis="1 0 0"/>
+      <geom type="box" size="0.1 0.05 0.05" mass="1"/>
+      <body>
+        <joint type="hinge" axis="0 1 0"/>
+        <geom type="capsule" size="0.01" fromto="0 0 0 0 0 1" mass="0.2" contype="0"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator><motor joint="cart"/></actuator>
+</mujoco>""")
 
 
 class CartPole(Robot):
@@ -17,16 +33,13 @@ class CartPole(Robot):
 
     def run(self, values, seed):
         """Return a reward for a short way back to rest; calm is the angle after three seconds."""
-        x = v = w = t = cost = late = 0.0
-        a = random.Random(seed).gauss(0.12, 0.001)
-        while t < 5.0 and self.watch(t, [a, x]):
-            force = values['k_angle'] * a + 9.0 * w + values['k_cart'] * x + 5.0 * v
+        data, cost, late = mujoco.MjData(MODEL), 0.0, 0.0
+        data.qpos[1] = random.Random(seed).gauss(0.12, 0.001)
+        while data.time < 5.0 and self.watch(data.time, data.qpos[::-1]):
+            (x, a), (v, w) = data.qpos, data.qvel
+            data.ctrl = values['k_angle'] * a + 9.0 * w + values['k_cart'] * x + 5.0 * v
             cost += 0.002 * (25 * x * x + 100 * a * a)
-            late = max(late, abs(a)) if t > 3.0 else late
-            pull = (force + 0.1 * w * w * sin(a)) / 1.2
-            turn = (9.81 * sin(a) - cos(a) * pull) / (0.5 * (4 / 3 - 0.2 * cos(a) ** 2 / 1.2))
-            v += 0.002 * (pull - 0.1 * turn * cos(a) / 1.2)
-            x, w, t = x + 0.002 * v, w + 0.002 * turn, t + 0.002
-            a += 0.002 * w
-        calm = 1.0 - late / 0.1 if t >= 5.0 else -1.0
+            late = max(late, abs(a)) if data.time > 3.0 else late
+            mujoco.mj_step(MODEL, data)
+        calm = 1.0 - late / 0.1 if data.time >= 5.0 else -1.0
         return -sqrt(cost), [1.0 - self.peaks['cart'] / 0.5, calm]

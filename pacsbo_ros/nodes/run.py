@@ -28,6 +28,7 @@ from pacsbo_ros.nodes.lifeline import tied_to
 OPTIMIZER, MONITOR = 'pacsbo_optimizer', 'safety_monitor'
 COLOURS = (36, 33, 32, 35, 34, 31)
 PATIENCE = 15.0  # s that a process gets to end by itself
+LAST = 3  # the turn of the programs of a task
 
 
 class Running:
@@ -56,10 +57,14 @@ class Running:
         """Return the exit code; None while it runs."""
         return self._popen.poll()
 
+    def ask(self) -> None:
+        """Ask it to end."""
+        self._popen.terminate()  # unlike SIGINT, without a traceback while it still starts
+
     def end(self) -> None:
         """Ask it to end, then make it; return when it is gone and its output is out."""
         if self.code is None:
-            self._popen.terminate()  # unlike SIGINT, without a traceback while it still starts
+            self.ask()
             try:
                 self._popen.wait(PATIENCE)
             except subprocess.TimeoutExpired:
@@ -135,7 +140,11 @@ def main(arguments: list[str] | None = None) -> int:
                                    width))
         return _watch(running, stop)
     finally:
-        for item in sorted(running, key=lambda item: _turn(item.process)):
+        running.sort(key=lambda item: _turn(item.process))
+        for item in running:
+            if item.process.essential and _turn(item.process) < LAST:
+                item.ask()  # at once: a robot that moves does not wait for another's end
+        for item in running:
             item.end()
 
 
@@ -144,8 +153,8 @@ def _turn(process: bringup.Process) -> int:
     # The optimiser first, so that no new episode begins; then the monitor, so that it does not
     # take the end of the others for a fault; programs of a task last, because their original
     # values have to come back first.
-    return 0 if process.name == OPTIMIZER else 1 if process.name == MONITOR else 2 + (
-        process.essential and not process.package)
+    return 0 if process.name == OPTIMIZER else 1 if process.name == MONITOR else (
+        LAST if process.essential and not process.package else 2)
 
 
 def _found(process: bringup.Process) -> str | None:

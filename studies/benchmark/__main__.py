@@ -41,7 +41,7 @@ def _runs_here(name: str) -> bool:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what is missing, then write the report."""
+    """Read the command line and do what it says."""
     parser = argparse.ArgumentParser(prog='python -m studies.benchmark', description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     records.add_options(parser, 'results/benchmark')
@@ -58,6 +58,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in given:
             if name not in known:
                 parser.error(f'{kind} {name!r} is not one of: {", ".join(map(repr, known))}')
+    return carry_out(parser, lambda: _run(options, arguments))
+
+
+def _run(options: argparse.Namespace, arguments: Sequence[str] | None) -> None:
+    """Run what is missing, then write the report."""
     methods = [m for m in options.methods if _runs_here(m)]
     path = options.out / 'runs.jsonl'
     for first in range(0, options.runs, BATCH):
@@ -68,8 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             records.collect(run, wanted, path, executor,
                             f'runs {first} to {min(first + BATCH, options.runs) - 1}')
     print(write(options.out, records.read_lines(path), arguments))
-    return 0
 
 
 if __name__ == '__main__':
-    raise SystemExit(carry_out(main))
+    raise SystemExit(main())
