@@ -23,7 +23,7 @@ NODES = 'pacsbo_ros.nodes.'
 # Not the page: what it imports is large, and few tests want it.
 IMPORTED = [NODES + name for name in (
     'safety_monitor', 'furuta_controller', 'pacsbo_optimizer', 'progress_markers',
-    'episode_runner', 'simulated_plant', 'record_chirp')]
+    'episode_runner', 'simulated_plant', 'record_chirp', 'ctl')]
 SERVER = multiprocessing.get_context('forkserver')
 SERVER.set_forkserver_preload(IMPORTED)
 
@@ -42,7 +42,7 @@ def _run(words: Sequence[str], log: str, folder: str, environment: dict[str, str
     sys.exit(importlib.import_module(NODES + Path(words[0]).name).main())
 
 
-class _Fork:
+class Fork:
     """A forked process, spoken to as one of `subprocess`."""
 
     def __init__(self, words: Sequence[str], log: Path, folder: Path) -> None:
@@ -53,25 +53,31 @@ class _Fork:
 
     @property
     def returncode(self) -> int | None:
+        """Return the exit code; None while it runs."""
         return self._process.exitcode
 
     def poll(self) -> int | None:
+        """Return the exit code; None while it runs."""
         return self._process.exitcode
 
     def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
         self._process.join(timeout)
         if self._process.exitcode is None:
             raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
         return self._process.exitcode
 
     def send_signal(self, number: int) -> None:
+        """Send it a signal, if it lives."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def terminate(self) -> None:
+        """Ask it to end."""
         self._process.terminate()
 
     def kill(self) -> None:
+        """End it."""
         self._process.kill()
 
 
@@ -79,7 +85,7 @@ class Forked(Process):
     """A node in a process of its own that begins at once."""
 
     def launch(self, words: list[str], folder: Path) -> Any:
-        """Fork it, unless it is another program."""
-        if Path(words[0]).parent.name != 'pacsbo_ros':
+        """Fork it, unless it is a program that is not imported."""
+        if NODES + Path(words[0]).name not in IMPORTED:
             return super().launch(words, folder)
-        return _Fork(words, self.log, folder)
+        return Fork(words, self.log, folder)

@@ -28,6 +28,7 @@ from pacsbo_ros.msg import (
     Robot,
     SafetyStatus,
 )
+from pacsbo_ros.nodes import ctl
 from pacsbo_ros.nodes.lifeline import tied_to
 from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, RECORDS, STATES
 import rclpy
@@ -65,10 +66,21 @@ def wait_for(condition: Callable[[], Any], what: str, patience: float = PATIENCE
 @contextlib.contextmanager
 def own_domain():
     """Stay on this machine and away from every other graph on it."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    with domain_id() as number:
-        os.environ['ROS_DOMAIN_ID'] = str(number)
+    with domain_id() as number, changed_environment(
+            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', ROS_DOMAIN_ID=str(number)):
         yield
+
+
+@contextlib.contextmanager
+def changed_environment(**values: str):
+    """Set variables for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
 class Client:
@@ -112,9 +124,10 @@ class Client:
                         f'a {topic} that fits (last: {self.last(topic)})', patience)
 
     def find(self, service: str, patience: float = PATIENCE) -> Any:
-        """Return the client of a service that is there."""
+        """Return the client of a service that is there, by what it does."""
         if service not in self._services:
-            self._services[service] = self.node.create_client(Trigger, service)
+            self._services[service] = self.node.create_client(
+                Trigger, ctl.service(service))
         client = self._services[service]
         assert client.wait_for_service(timeout_sec=patience), f'no service {service}'
         return client
@@ -243,11 +256,11 @@ class Graph:
     make = Process  # how its nodes are started
 
     def __init__(self, folder: Path, topics: Sequence[str] = tuple(TOPICS)) -> None:
-        """Begin with nobody but the operator."""
+        """Begin with nobody but the operator, who is only there if he listens to topics."""
         # A namespace of its own keeps it apart from the other graphs in the domain.
         self.folder, self.namespace = folder, f'graph{next(self.numbers)}'
         self.processes: list[Process] = []
-        self.client = Client(self.namespace, topics)
+        self.client = Client(self.namespace, topics) if topics else None
 
     def start(self, name: str, **parameters: Any) -> Process:
         """Start a node of the package."""
@@ -261,7 +274,8 @@ class Graph:
 
     def close(self) -> None:
         """End everything, the newest process first."""
-        self.client.close()
+        if self.client is not None:
+            self.client.close()
         for process in reversed(self.processes):
             process.ask()
         for process in self.processes:

@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from faults.graph import Client, Process, wait_for
+from faults.graph import changed_environment, Client, Process, wait_for
 from faults.rows import Row
 from pacsbo_ros.msg import ControllerState, SafetyStatus
 from pacsbo_ros.nodes.spinning import HEARTBEAT, process_number
@@ -74,7 +74,7 @@ class Bench:
 
     def start_target(self, **environment: str) -> Process:
         """Start the node whose parameters are tuned."""
-        with _environment(environment):
+        with changed_environment(**environment):
             return self._start('joint_pid', {}, [sys.executable, str(EXAMPLE / 'joint_pid.py')])
 
     def start_runner(self, **parameters: Any) -> Process:
@@ -176,17 +176,6 @@ class Bench:
             if name in self.processes:
                 self.processes[name].end()
         self.client.close()
-
-
-@contextlib.contextmanager
-def _environment(values: dict[str, str]):
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,14 @@ def graph(tmp_path):
 
 
 @pytest.fixture
+def alone(tmp_path):
+    """Start nodes that end by themselves: nobody watches, nothing moves."""
+    made = Graph(tmp_path, topics=())
+    yield made
+    made.close()
+
+
+@pytest.fixture
 def another(tmp_path_factory):
     """Make a second graph beside the first."""
     made = Graph(tmp_path_factory.mktemp('another'))

@@ -68,7 +68,7 @@ def test_a_caller_calls_what_its_tab_says():
     callers = perspective()['rqt_service_caller/ServiceCaller']
     titles = re.findall(r"'Call (\w+)'", (CONFIG / 'tune.perspective').read_text())
     assert 'stop' in titles
-    assert [c['current_service_name'] for c in callers] == [f'/{title}' for title in titles]
+    assert [c['current_service_name'].rsplit('/', 1)[1] for c in callers] == titles
 
 
 def test_the_analyzers_match_what_the_nodes_report():
