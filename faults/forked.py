@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 import importlib
 import multiprocessing
+from multiprocessing.forkserver import ensure_running
 import os
 from pathlib import Path
 import subprocess
 import sys
 from typing import Any
 
-from faults.graph import Process
+from faults.graph import changed_environment, Process
 from pacsbo_ros.nodes.lifeline import tied_to
 
 NODES = 'pacsbo_ros.nodes.'
@@ -25,13 +26,17 @@ IMPORTED = [NODES + name for name in (
     'safety_monitor', 'furuta_controller', 'pacsbo_optimizer', 'progress_markers',
     'episode_runner', 'simulated_plant', 'record_chirp', 'ctl')]
 SERVER = multiprocessing.get_context('forkserver')
-SERVER.set_forkserver_preload(IMPORTED)
+SERVER.set_forkserver_preload(['faults.mother', *IMPORTED])
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def _run(words: Sequence[str], log: str, folder: str, environment: dict[str, str]) -> None:
     """Be the node: never returns."""
     os.setsid()
     tied_to(os.getppid())()
+    tests = multiprocessing.parent_process()
+    if tests is None or not tests.is_alive():  # they died meanwhile
+        os._exit(1)
     os.environ.clear()
     os.environ.update(environment)
     os.chdir(folder)
@@ -48,6 +53,10 @@ class Fork:
     def __init__(self, words: Sequence[str], log: Path, folder: Path) -> None:
         self._process = SERVER.Process(
             target=_run, args=(words, str(log), str(folder), dict(os.environ)), daemon=True)
+        # Where it finds what it imports, from whatever folder the tests were started.
+        with changed_environment(PYTHONPATH=os.pathsep.join(
+                filter(None, (str(ROOT), os.environ.get('PYTHONPATH'))))):
+            ensure_running()
         self._process.start()
         self.pid: int = self._process.pid or 0
 
