@@ -35,6 +35,7 @@ CANDIDATE = (4.0, 0.5)  # safe
 WILD = (20.0, 0.1)  # passes its limits
 TOPICS = ('controller_state', 'episode_result')
 SHARE = 2 / 3  # of the repeats: every injection takes seconds
+OUTSIDE = 'before the episode begins'  # a limit is passed, says the runner
 RESTORED = 15.0  # s that the originals get to come back
 
 
@@ -121,17 +122,24 @@ class Bench:
             over, deadline = len(self.results()), time.monotonic() + 10.0
             handle = self.client.send(run_id='bench', iteration=1, names=['p', 'd'],
                                       values=list(values))
-            while (handle.accepted and len(self.results()) == over
+            answer = handle.get_result_async() if handle.accepted else None
+            while (answer is not None and not answer.done() and len(self.results()) == over
                    and time.monotonic() < deadline):
                 if self.read() == values:
                     return handle
+            if answer is not None and answer.done() and OUTSIDE in (
+                    answer.result().result.result.reason):
+                self.processes['joint_pid'].end()  # what a stop let go is brought back by hand
+                self.start_target()
             return time.sleep(0.1)  # refused, or over before it began: a busy machine may do that
         try:
             return wait_for(in_force, 'the candidate in force', 60.0)
         except AssertionError as error:
-            last = [r.reason for r in self.results()[-3:]]
-            raise AssertionError(f'{error}: {last}, {self.client.last("controller_state").note}') \
-                from error
+            last, state = [r.reason for r in self.results()[-3:]], self.client.last(
+                'controller_state')
+            said = self.processes['episode_runner'].output[-400:]
+            raise AssertionError(f'{error}: {last}, target {self.read()}, state {state.state} '
+                                 f'{state.note!r}, {said}') from error
 
     def datum(self, values: tuple[float, float] = CANDIDATE, tries: int = 5) -> Any:
         """Return a result that says something about the values; a busy machine needs tries."""
