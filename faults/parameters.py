@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from faults.graph import Client, Process, wait_for
+from faults.graph import changed_environment, Client, Process, wait_for
 from faults.rows import Row
 from pacsbo_ros.msg import ControllerState, SafetyStatus
 from pacsbo_ros.nodes.spinning import HEARTBEAT, process_number
@@ -41,6 +41,8 @@ RESTORED = 15.0  # s that the originals get to come back
 
 class Bench:
     """A target, a runner, and an operator who plays the monitor."""
+
+    make = Process  # how its nodes are started
 
     def __init__(self, folder: Path, **changes: Any) -> None:
         """Start nothing yet; the task is the example's, shorter and with these changes."""
@@ -73,7 +75,7 @@ class Bench:
 
     def start_target(self, **environment: str) -> Process:
         """Start the node whose parameters are tuned."""
-        with _environment(environment):
+        with changed_environment(**environment):
             return self._start('joint_pid', {}, [sys.executable, str(EXAMPLE / 'joint_pid.py')])
 
     def start_runner(self, **parameters: Any) -> Process:
@@ -84,8 +86,8 @@ class Bench:
 
     def _start(self, name: str, parameters: dict[str, Any],
                program: Sequence[str] = (), node: bool = True) -> Process:
-        self.processes[name] = Process(name, self.folder, '', parameters, program=program,
-                                       node=node)
+        self.processes[name] = self.make(name, self.folder, '', parameters, program=program,
+                                         node=node)
         return self.processes[name]
 
     def ready(self) -> None:
@@ -182,17 +184,6 @@ class Bench:
             if name in self.processes:
                 self.processes[name].end()
         self.client.close()
-
-
-@contextlib.contextmanager
-def _environment(values: dict[str, str]):
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
 @dataclass(frozen=True)
