@@ -49,8 +49,8 @@ def dump(node, file):
                                   ProgressMarkers, SimulatedPlant])
 def test_a_dump_starts_the_node_with_the_same_values(kind, context, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    if kind is PacsboOptimizer:  # which waits until a robot has said what it is
-        start(FurutaController, context, CONFIG)
+    # The optimiser waits until a robot has said what it is.
+    robot = start(FurutaController, context, CONFIG) if kind is PacsboOptimizer else None
     first = start(kind, context, CONFIG)
     dump(first, tmp_path / 'dump.yaml')
     before = values(first)
@@ -58,6 +58,8 @@ def test_a_dump_starts_the_node_with_the_same_values(kind, context, tmp_path, mo
     again = start(kind, context, tmp_path / 'dump.yaml')
     assert values(again) == before
     again.destroy_node()
+    if robot is not None:
+        robot.destroy_node()
 
 
 def test_loading_a_dump_sets_what_is_live_and_names_what_is_not(context, tmp_path):
