@@ -39,10 +39,14 @@ def check(options: argparse.Namespace) -> None:
     if find_spec('torch') is None:
         raise UsageError('training needs torch: pip install .[train], or make setup TRAIN=1')
     for name in ('out', 'work'):
-        folder = getattr(options, name)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            TemporaryFile(dir=folder).close()
-        except OSError as error:
-            raise UsageError(f'{name} is {folder}; nothing can be written there '
-                             f'({error.strerror}): choose another folder') from error
+        writable(name, getattr(options, name))
+
+
+def writable(name: str, folder: Path) -> None:
+    """Make the folder of an option, or say that it cannot be used."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise UsageError(f'{name} is {folder}; nothing can be written there '
+                         f'({error.strerror}): choose another folder') from error
