@@ -178,7 +178,7 @@ class Trainer:
             parts[0].append(rows(made.take(slice(cut)), n))
             parts[1].append(rows(made.take(slice(cut, None)), n))
         train, rest = ((np.concatenate([X for X, _ in p]), np.concatenate([y for _, y in p]))
-                        for p in parts)
+                       for p in parts)
         return fit_rows(train, rest, TAU, c.seed, HIDDEN, c.epochs, self.progress)[0]
 
     def _constant(self, eta: MultiplierPredictor, n: int) -> float:
