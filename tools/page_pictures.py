@@ -129,7 +129,7 @@ def photograph(camera: Camera, url: str, start_run: Callable[[], None], report: 
     camera.take('page-end')
     wait_for(report.exists, 'the report')
     camera.driver.get(report.as_uri())
-    camera.take('report', (1100, 1330, 1.0))
+    camera.take('report', (1280, 1400, 1.0))
 
 
 def show_made_up(count: int, robot: str, port: int) -> None:
@@ -173,7 +173,7 @@ def photograph_made_up(images: Path) -> None:
                 report = write_report(MadeUp(count, robot).write(Path(folder) / name))
                 camera.driver.get(report.as_uri())
                 height = camera.driver.execute_script('return document.body.scrollHeight')
-                camera.take(f'report-{name}', (1100, int(height), 1.0))
+                camera.take(f'report-{name}', (1280, int(height), 1.0))
     finally:
         camera.driver.quit()
 

@@ -65,7 +65,8 @@ class JointPid(Node):
         return response
 
     def disable(self, _, response):
-        """Switch the torque off until the next test."""
+        """Switch the torque off and close the brake until the next test."""
+        self.velocity = self.torque = 0.0
         self.enabled, response.success = False, True
         return response
 

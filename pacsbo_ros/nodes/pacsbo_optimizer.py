@@ -234,7 +234,8 @@ class PacsboOptimizer(Node):
             self.get_logger().warning(f'not kept for the report: {type(error).__name__}: {error}')
 
     def _keep_trace(self, iteration: int, result: RunEpisode.Result) -> None:
-        self._keepsakes.keep_trace(iteration, progress.trace(result, self._robot))
+        if result.trace_columns:  # an episode that never began has none
+            self._keepsakes.keep_trace(iteration, progress.trace(result, self._robot))
 
     def _close_run(self) -> None:
         """Write the best values if they were verified; say how the run ended."""

@@ -179,6 +179,13 @@ def test_most_of_the_package_serves_the_default_launch():
     assert shares == sorted(shares)
 
 
+def test_the_program_in_the_readme_finds_the_peak():
+    program = re.search(r'```python\n(.*?)```', (ROOT / 'README.md').read_text(), re.DOTALL)[1]
+    names: dict = {}
+    exec(program, names)
+    assert names['optimizer'].best().values[0] == pytest.approx(1.0, abs=0.01)
+
+
 def test_the_notebook_runs_from_top_to_bottom_and_stays_safe():
     cells = json.loads((ROOT / 'examples' / 'ask_tell.ipynb').read_text())['cells']
     program = '\n'.join(cell['source'] for cell in cells if cell['cell_type'] == 'code')
