@@ -14,19 +14,19 @@ A direction of the data with eigenvalue κ has the variance s²κ + r², so
     p(s | y) ∝ p(s)·Π (s²κ + r²)^-1/2·exp(-z²/(2(s²κ + r²))),
 
 a function of one number. Directions in which the noise outweighs the signal say nothing about s.
-p(s) ∝ 1/s, or an inverse gamma prior with PRIOR_DOF values of a size that the user knows.
+p(s) ∝ 1/s, or an inverse gamma prior: so many values of a size that the user knows.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 import math
+from typing import NamedTuple
 
 import numpy as np
 from pacsbo_ros.core.kernels import Array
 from scipy.special import ndtr, ndtri
 
-PRIOR_DOF = 3.0  # of the prior on the scale: it counts as three values of that size
 ROUNDS = 60  # of the search for the mode; it ends long before
 # ln(s/ŝ) on the grid: fine around the mode, far enough for one sample and a risk of 1e-6.
 STEPS = np.linspace(-4.4, 5.4, 131)
@@ -34,6 +34,13 @@ LOG_S = 0.15 * np.sinh(STEPS)
 INVERSE_S = np.exp(-LOG_S)
 SQRT_2PI = math.sqrt(2 * math.pi)
 CELL = 0.15 * np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # d ln s of every point
+
+
+class Prior(NamedTuple):
+    """Say what was known about s before any value: it counts as `trust` values of that size."""
+
+    size: float = 0.0  # 0: nothing is known
+    trust: float = 3.0
 
 
 @dataclass(frozen=True)
@@ -62,9 +69,11 @@ class Scale:
         return math.sqrt(self.square) * math.exp(float(at))
 
 
-def fit_scale(kappa: Array, z2: Array, r2: float, prior: float = 0.0) -> Scale:
+def fit_scale(kappa: Array, z2: Array, r2: float, prior: Prior = Prior()) -> Scale:
     """Find the posterior of s from eigenvalues, squared data and the variance of the noise."""
-    dof, square0 = (PRIOR_DOF + 1, PRIOR_DOF * prior * prior) if prior > 0 else (1.0, 0.0)
+    dof, square0 = 1.0, 0.0
+    if prior.size > 0:
+        dof, square0 = prior.trust + 1, prior.trust * prior.size ** 2
     # A scale that the noise hides entirely cannot be told from a smaller one.
     least = max(0.01 * r2 / float(kappa.max()), 1e-12 * float(z2.sum()), 1e-300)
     square = max((square0 + float(np.sum(z2 / kappa))) / max(dof - 1 + len(kappa), 0.5), least)

@@ -46,7 +46,7 @@ import math
 import numpy as np
 from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.scale import fit_scale, LOG_S, Scale
+from pacsbo_ros.core.scale import fit_scale, LOG_S, Prior, Scale
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dger
 
@@ -54,7 +54,7 @@ MISFIT = 1e-5  # share of the variance that C does not explain: finitely many ce
 LEAST_VAR = 1e-12
 
 
-def posterior_of_scale(correlations: Correlations, y: Array, r2: Array, prior: float) -> Scale:
+def posterior_of_scale(correlations: Correlations, y: Array, r2: Array, prior: Prior) -> Scale:
     """Find what means and variances of all distinct points say about s."""
     if np.all(r2 == r2[0]):
         kappa, U = correlations.eigen()
@@ -72,7 +72,7 @@ def posterior_of_scale(correlations: Correlations, y: Array, r2: Array, prior: f
 class Student:
     """Keep the posterior of one output, on the candidates if there are any."""
 
-    def __init__(self, correlations: Correlations, prior: float = 0.0) -> None:
+    def __init__(self, correlations: Correlations, prior: Prior = Prior()) -> None:
         self.correlations, self.prior = correlations, prior
         self.scale = Scale(1.0, 0.0, np.full(len(LOG_S), 1.0 / len(LOG_S)))
         self.y, self.r2 = np.empty(0), np.empty(0)

@@ -9,7 +9,7 @@ from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Kernel
 from pacsbo_ros.core.rkhs import RkhsFunction
 from pacsbo_ros.core.rules.student import StudentRule
-from pacsbo_ros.core.scale import fit_scale, LOG_S
+from pacsbo_ros.core.scale import fit_scale, LOG_S, Prior
 from pacsbo_ros.core.student import Student
 import pytest
 from scipy.special import ndtr, ndtri, stdtrit
@@ -24,7 +24,7 @@ def model_of(points, y, r=0.0, kernel=KERNEL, prior=0.0, X=None):
         correlations.add(x)
     if X is not None:
         correlations.watch(X, 16)
-    model = Student(correlations, prior)
+    model = Student(correlations, Prior(prior))
     model.update(np.asarray(y, dtype=float), np.broadcast_to(np.square(r), len(y)).copy())
     return model
 
