@@ -17,7 +17,7 @@ with the next plant. Counted are
               best the gains that the run itself calls its best after an episode
 
   start       the three gains from which a run begins, all safe in REPEATS repeats
-  default     those of config/furuta.yaml
+  default     those of config/furuta.yaml, with the paper's gains where others are tuned too
   near        safe gains a tenth of the box away from the optimum
   upper       safe gains above the optimum's k_alpha with margins near EDGE
   lower       the same below
@@ -141,10 +141,10 @@ def ground(plant: str, count: int) -> Ground:
         'lower': _edge(safe, margin, unit[:, side] < unit[best, side])}
     starts = {kind: _starts(bench, what, names, gains, unit, *ranked)
               for kind, ranked in kinds.items()}
-    if names == bench.problem.box.names:
-        given = np.array(bench.problem.start)
-        starts['default'] = (tuple(map(tuple, given.tolist()))
-                             if (repeat(bench, what, names, given)[1] > 0).all() else ())
+    full = [PAPER_GAINS.with_tuned(g, bench.problem.box.names) for g in bench.problem.start]
+    given = np.array([[getattr(g, name) for name in names] for g in full])
+    starts['default'] = (tuple(map(tuple, given.tolist()))
+                         if (repeat(bench, what, names, given)[1] > 0).all() else ())
     return Ground(box, tuple(gains[best].tolist()), float(reward[winner]), starts)
 
 
@@ -179,7 +179,8 @@ def tune(key: Record) -> Record:
     bench, where = read_config(), ground(key['plant'], key['tuned'])
     names = TUNED[key['tuned']]
     settings = bench.problem.settings.replace(
-        dimension=len(names), length_scales=tuple(SCALES[name] for name in names))
+        dimension=len(names), length_scales=tuple(SCALES[name] for name in names),
+        candidates=bench.problem.settings.candidates if len(names) == 2 else 0)
     cells = [(kind, seed) for kind in key['starts']
              for seed in range(key['first_seed'], key['first_seed'] + key['seeds'])]
     known = [cell for cell in cells if where.starts.get(cell[0])]
@@ -224,7 +225,7 @@ def lead(problems: Sequence[Problem], bench: Bench, plant: Plant,
                 values = tuple(seen.values[row].tolist())
                 outcome = Outcome(int(seen.outcome[row]))
                 if outcome is Outcome.COMPLETED:
-                    learnt[i].learn(gains[row], values[1:], float(seen.max_heading[row]))
+                    learnt[i].learn(gains[row], values[1:])
                 led[i].tell(Measured(
                     float(seen.reward[row]), values[0], values[1:],
                     tuple(seen.noise[row].tolist()),

@@ -39,8 +39,11 @@ CELL = 0.15 * np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # d ln s of every point
 class Prior(NamedTuple):
     """Say what was known about s before any value: it counts as `trust` values of that size."""
 
-    size: float = 0.0  # 0: nothing is known
-    trust: float = 3.0
+    size: float  # 0: nothing is known
+    trust: float
+
+
+UNKNOWN = Prior(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Scale:
         return math.sqrt(self.square) * math.exp(float(at))
 
 
-def fit_scale(kappa: Array, z2: Array, r2: float, prior: Prior = Prior()) -> Scale:
+def fit_scale(kappa: Array, z2: Array, r2: float, prior: Prior = UNKNOWN) -> Scale:
     """Find the posterior of s from eigenvalues, squared data and the variance of the noise."""
     dof, square0 = 1.0, 0.0
     if prior.size > 0:

@@ -46,7 +46,7 @@ import math
 import numpy as np
 from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.scale import fit_scale, LOG_S, Prior, Scale
+from pacsbo_ros.core.scale import fit_scale, LOG_S, Prior, Scale, UNKNOWN
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.blas import dger
 
@@ -72,7 +72,7 @@ def posterior_of_scale(correlations: Correlations, y: Array, r2: Array, prior: P
 class Student:
     """Keep the posterior of one output, on the candidates if there are any."""
 
-    def __init__(self, correlations: Correlations, prior: Prior = Prior()) -> None:
+    def __init__(self, correlations: Correlations, prior: Prior = UNKNOWN) -> None:
         self.correlations, self.prior = correlations, prior
         self.scale = Scale(1.0, 0.0, np.full(len(LOG_S), 1.0 / len(LOG_S)))
         self.y, self.r2 = np.empty(0), np.empty(0)

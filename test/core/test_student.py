@@ -24,7 +24,7 @@ def model_of(points, y, r=0.0, kernel=KERNEL, prior=0.0, X=None):
         correlations.add(x)
     if X is not None:
         correlations.watch(X, 16)
-    model = Student(correlations, Prior(prior))
+    model = Student(correlations, Prior(prior, 3.0))
     model.update(np.asarray(y, dtype=float), np.broadcast_to(np.square(r), len(y)).copy())
     return model
 
