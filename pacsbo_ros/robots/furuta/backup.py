@@ -35,9 +35,9 @@ from pacsbo_ros.robots.furuta.linear import linearise
 from pacsbo_ros.robots.furuta.parameters import Parameters
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 
-REACH = 1.0  # share of the angle limit beyond which an answer has to be enough
-FAR = 1.6  # times the reach, beyond which no answer is
-ENOUGH = 1.6  # of the voltage that holds a heading
+REACH = 1.05  # share of the angle limit beyond which an answer has to be enough
+FAR = 1.5  # times the reach, beyond which no answer is
+ENOUGH = 1.5  # of the voltage that holds a heading
 URGENT = 0.4  # share of the angle limit below which a heading is small again
 
 
