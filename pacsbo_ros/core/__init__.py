@@ -10,10 +10,10 @@ from pacsbo_ros.core.ledger import Entry
 from pacsbo_ros.core.optimizer import SafeOptimizer
 from pacsbo_ros.core.proposals import (
     Best,
+    ESTIMATE_GREW,
     EXPANDER,
     MAXIMISER,
     NOISE_UNKNOWN,
-    NORM_GREW,
     NormEstimate,
     NOTHING_UNCERTAIN,
     NothingToPropose,
@@ -28,10 +28,10 @@ from pacsbo_ros.core.settings import Settings
 
 __all__ = [
     'CHOICES',
+    'ESTIMATE_GREW',
     'EXPANDER',
     'MAXIMISER',
     'NOISE_UNKNOWN',
-    'NORM_GREW',
     'NOTHING_UNCERTAIN',
     'REPEAT',
     'RULES',

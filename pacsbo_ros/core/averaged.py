@@ -5,11 +5,12 @@ One output, known by a posterior for each length scale and averaged over them.
   symbol    meaning                                                            shape
   f         factors of the length scales                                       (F,)
   w         their weights, p(f | data) ∝ p(y | f)                              (F,)
-  q         quantile factor of every f, see `scale`                            (F,)
+  q         quantile factor of every f that is kept, see `scale`               (K,)
 
 P(h(x) < c) = Σ w_f P_f(h(x) < c), and that is at most ρ if every P_f is at most ρ_f with
 Σ w_f ρ_f = ρ: the band is the envelope of the bands of the factors, ρ_f = ρ·(1/2 + 1/(2F w_f)), so
-that what the data rule out does not widen it.
+that what the data rule out does not widen it. A factor with ρ_f >= 1 may be wrong altogether: its
+weight is paid for, and it is kept neither in the band nor on the candidates.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from pacsbo_ros.core.history import RIVALS
 from pacsbo_ros.core.kernels import Array, Kernel, SHAPES
 from pacsbo_ros.core.proposals import NormEstimate
 from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
-from pacsbo_ros.core.scale import LOG_S, Prior
-from pacsbo_ros.core.student import MISFIT, posterior_of_scale, Student
+from pacsbo_ros.core.scale import Prior, SQUARES
+from pacsbo_ros.core.student import MISFIT, posteriors_of_scale, Student
 from scipy.special import ndtr, ndtri
 
 ALARM = 0.8  # weight of the shortest or longest length scale that is worth a sentence
@@ -49,18 +50,28 @@ class Averaged:
 
     def __init__(self, bank: Bank, factors: Sequence[float], prior: Prior) -> None:
         self.bank, self.factors, self.prior = bank, tuple(factors), prior
-        self.models = tuple(Student(bank.at(f), prior) for f in factors)
+        self.models = tuple(Student(bank.at(f)) for f in factors)
         self.weights = np.full(len(self.models), 1.0 / len(self.models))
+        self.kept: list[tuple[float, Student]] = []  # weights, adding up to one, and models
+        self.q: list[float] = []  # quantile factors of those
         self.evidence = 0.0  # ln p(y), averaged over the factors
 
-    def update(self, y: Array, r2: Array) -> None:
-        """Take all that was measured and weigh the length scales anew."""
-        for model in self.models:
-            model.update(y, r2)
-        evidence = np.array([m.scale.evidence for m in self.models])
-        weights = np.exp(evidence - evidence.max())
+    def update(self, y: Array, r2: Array, rho: float) -> None:
+        """Take all that was measured, weigh the length scales anew, find the quantile factors."""
+        scales = posteriors_of_scale([m.correlations for m in self.models], y, r2, self.prior)
+        evidence = np.array([scale.evidence for scale in scales])
+        weights, F = np.exp(evidence - evidence.max()), len(scales)
         self.evidence = _mean(evidence)
         self.weights = weights / weights.sum()
+        shares = rho * (0.5 + 0.5 / (F * np.maximum(self.weights, 1e-300))) if F > 1 else (
+            np.array([rho]))
+        for model, scale, share in zip(self.models, scales, shares, strict=True):
+            model.update(y, r2, scale, bool(share < 1.0))
+        alive = np.flatnonzero(shares < 1.0)
+        total = float(self.weights[alive].sum())
+        self.kept = [(float(self.weights[i]) / total, self.models[i]) for i in alive]
+        self.q = [scales[i].factor(float(shares[i])) if shares[i] < 0.5 else 0.0 for i in alive]
+        self.main = self.models[int(np.argmax(self.weights))]
 
     def stretched(self, by: float) -> Averaged:
         """Give the same output with other length scales, before any update."""
@@ -69,69 +80,57 @@ class Averaged:
     def evidence_of(self, data: Data, by: float = 1.0,
                     points: Sequence[tuple[Array, int]] | None = None) -> float:
         """Give ln p(y) with length scales multiplied by a number, or with points of any epochs."""
-        found = [posterior_of_scale(
-            self.bank.probe(by * f) if points is None else self.bank.made(by * f, points),
-            *data, self.prior).evidence for f in self.factors]
-        return _mean(np.array(found))
-
-    @property
-    def main(self) -> Student:
-        """Give the posterior of the length scale that the data like best."""
-        return self.models[int(np.argmax(self.weights))]
+        models = [self.bank.probe(by * f) if points is None else self.bank.made(by * f, points)
+                  for f in self.factors]
+        return _mean(np.array([scale.evidence for scale in posteriors_of_scale(
+            models, *data, self.prior)]))
 
     @property
     def scale(self) -> float:
         """Give ŝ, averaged."""
-        return math.sqrt(sum(w * m.scale.square
-                             for w, m in zip(self.weights, self.models, strict=True)))
+        return math.sqrt(sum(w * m.scale.square for w, m in self.kept))
 
     def rivals(self) -> tuple[float, float]:
         """Give ln p(y | told length scales halved and doubled) - ln p(y)."""
-        y, r2 = self.main.y, self.main.r2
-        short, long = (posterior_of_scale(self.bank.probe(f), y, r2, self.prior).evidence
-                       for f in RIVALS)
-        return short - self.evidence, long - self.evidence
+        short, long = posteriors_of_scale([self.bank.probe(f) for f in RIVALS], self.main.y,
+                                          self.main.r2, self.prior)
+        return short.evidence - self.evidence, long.evidence - self.evidence
 
-    def quantiles(self, rho: float) -> list[float]:
-        """Give the factor q of every length scale; -inf where its weight is spent without it."""
-        F = len(self.models)
-        shares = rho * (0.5 + 0.5 / (F * np.maximum(self.weights, 1e-300))) if F > 1 else [rho]
-        return [m.scale.factor(float(share)) if share < 0.5 else -math.inf
-                for m, share in zip(self.models, shares, strict=True)]
-
-    def norm_quantile(self, level: float) -> float:
-        """Give a quantile of the posterior of the RKHS norm, of the scale that the data like."""
-        model = self.main
-        return model.scale.quantile(level) / math.sqrt(energy(model.correlations.C.kernel))
+    def norm_quantiles(self, levels: Sequence[float]) -> Array:
+        """Give quantiles of the posterior of the RKHS norm, of the scale that the data like."""
+        unit = math.sqrt(energy(self.main.correlations.C.kernel))
+        return self.main.scale.quantiles(levels) / unit
 
     def field(self) -> list[Field]:
-        """Give what every model says of the candidates."""
-        return [m.field() for m in self.models]
+        """Give what every model that is kept says of the candidates."""
+        return [model.field() for _, model in self.kept]
 
     def field_at(self, X: Array) -> list[Field]:
         """Give the same at any points."""
-        return [m.field_at(X) for m in self.models]
+        return [model.field_at(X) for _, model in self.kept]
 
     def moments(self, fields: Sequence[Field]) -> tuple[Array, Array]:
         """Give mean and standard deviation, averaged."""
-        mu = np.asarray(sum(w * f[0] for w, f in zip(self.weights, fields, strict=True)))
+        if len(fields) == 1:
+            mu, u, n = fields[0]
+            return mu, np.sqrt(self.main.scale.square * u + n)
+        mu = np.asarray(sum(w * f[0] for (w, _), f in zip(self.kept, fields, strict=True)))
         square = np.zeros(len(mu))
-        for w, model, (mean, u, n) in zip(self.weights, self.models, fields, strict=True):
-            square += w * (model.scale.square * u + n)
-            if len(fields) > 1:
-                square += w * (mean - mu) ** 2
+        for (w, model), (mean, u, n) in zip(self.kept, fields, strict=True):
+            square += w * (model.scale.square * u + n + (mean - mu) ** 2)
         return mu, np.sqrt(square)
 
-    def envelope(self, fields: Sequence[Field], q: Sequence[float],
-                 rho: float) -> tuple[Array, Array]:
-        """Give the lower and the upper end of the band."""
+    def envelope(self, fields: Sequence[Field], m: float, rho: float) -> tuple[Array, Array]:
+        """Give the lower and the upper end of the band; m multiplies the quantile factors."""
         z2 = float(ndtri(rho)) ** 2
-        low, up = np.full(len(fields[0][0]), np.inf), np.full(len(fields[0][0]), -np.inf)
-        for t, model, (mean, u, n) in zip(q, self.models, fields, strict=True):
-            if math.isfinite(t):
-                reach = np.sqrt(t * t * model.scale.square * u + z2 * n)
-                np.minimum(low, mean - reach, out=low)
-                np.maximum(up, mean + reach, out=up)
+        ends = []
+        for q, (_, model), (mean, u, n) in zip(self.q, self.kept, fields, strict=True):
+            reach = np.sqrt((m * q) ** 2 * model.scale.square * u + z2 * n)
+            ends.append((mean - reach, mean + reach))
+        low, up = ends[0]
+        for lower, upper in ends[1:]:
+            np.minimum(low, lower, out=low)
+            np.maximum(up, upper, out=up)
         return low, up
 
     def surprise(self, x: Array, y: float, r2: float) -> tuple[float, float]:
@@ -140,12 +139,15 @@ class Averaged:
 
         Give its two-sided p-value and its distance from the mean in standard deviations.
         """
-        fields, below = self.field_at(x[None]), 0.0
-        for w, model, (mean, u, n) in zip(self.weights, self.models, fields, strict=True):
-            s2 = model.scale.square * np.exp(2.0 * LOG_S)
-            spread = np.sqrt(s2 * (u[0] + MISFIT) + n[0] + r2)
+        below, kept = 0.0, []
+        alive = {id(model) for _, model in self.kept}
+        for w, model in zip(self.weights, self.models, strict=True):
+            mean, u, n = field = model.field_at(x[None])
+            spread = np.sqrt(model.scale.square * SQUARES * (u[0] + MISFIT) + n[0] + r2)
             below += float(w * (model.scale.p @ ndtr((y - mean[0]) / spread)))
-        mu, sigma = self.moments(fields)
+            if id(model) in alive:
+                kept.append(field)
+        mu, sigma = self.moments(kept)
         return (max(2.0 * min(below, 1.0 - below), 0.0),
                 float((y - mu[0]) / math.sqrt(sigma[0] ** 2 + r2)))
 
@@ -160,7 +162,7 @@ class Averaged:
     def norms(self, output: int, domains: Domains, share: float) -> Iterator[NormEstimate]:
         """Give the posterior of the RKHS norm on every domain: B is its 1 - share quantile."""
         r = reciprocal_covariance_integral(self.main.var, domains.inside).tolist()
-        low, centre, B = (self.norm_quantile(q) for q in (0.05, 0.5, 1 - share))
+        low, centre, B = self.norm_quantiles((0.05, 0.5, 1 - share)).tolist()
         for j, d in enumerate(domains.names):
             yield NormEstimate(output, d, B, 'student', 'bound', low, r[j], None, centre, low, B,
                                0, share)

@@ -39,6 +39,8 @@ class Doubts:
         self.models = [Averaged(self.banks[k], s.length_scale_factors, prior)
                        for k in s.kernels()]
         self.said: list[str] = []
+        self.scales = np.empty(0)  # ŝ of every output, once there are bands
+        self.growth = np.zeros(s.outputs)  # ln of what the newest sample made of it
         self._tests = [Surprise(share / s.outputs, s.budget) for _ in self.models]
         self._alarms: dict[int, int] = {}  # by output: the first sample that was a surprise
         self._epochs: list[int] = []
@@ -68,13 +70,16 @@ class Doubts:
             for bank in self.banks.values():
                 bank.add(samples.A[-1], self._epochs[-1])
 
-    def update(self, samples: Samples) -> None:
+    def update(self, samples: Samples, rho: float) -> None:
         """Take all samples into the models; after an alarm into such that explain them better."""
         for i, first in self._alarms.items():
             self._explain(samples, i, first)
         self._alarms = {}
         for i, model in enumerate(self.models):
-            model.update(*samples.pooled(i, np.array(self._at)))
+            model.update(*samples.pooled(i, np.array(self._at)), rho)
+        before, self.scales = self.scales, np.array([model.scale for model in self.models])
+        if len(before):
+            self.growth = np.log(self.scales / before)
 
     def _group(self, point: tuple[float, ...], epoch: int) -> bool:
         """Sort one sample into its group; tell whether that is a new one."""

@@ -20,6 +20,7 @@ A rule of this kind gives `bounds`, B of the outputs of one kernel on every doma
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -90,6 +91,7 @@ class NormRule(Rule):
         for name in s.names:
             self.ledger.spend('noise', f'noise of {name}', 0, self.noise_share)
         self._norms: tuple[NormEstimate, ...] = ()
+        self._grew = False
         self._history: dict[tuple[int, str], list[tuple[float, float]]] = {}
 
     @abstractmethod
@@ -120,12 +122,14 @@ class NormRule(Rule):
         for posterior in self.posteriors:
             posterior.replace(where, X)
 
-    def renew(self, samples: Samples, domains: Domains) -> Band:
+    def renew(self, samples: Samples, domains: Callable[[], Domains]) -> Band:
         """Bound the norms anew and give the band."""
-        R = samples.R
+        R, sorted_ = samples.R, domains()
         assert R is not None
-        self._norms = self._estimates(samples, R, domains)
-        shape = self.settings.outputs, len(domains.names)
+        before, self._norms = self._norms, self._estimates(samples, R, sorted_)
+        self._grew = bool(before) and any(
+            old.B * (1 + 1e-9) < new.B for old, new in zip(before, self._norms, strict=True))
+        shape = self.settings.outputs, len(sorted_.names)
         self._B = np.array([e.B for e in self._norms]).reshape(shape)
         self._hidden = np.array([e.hidden for e in self._norms]).reshape(shape)
         self._noise = np.array([noise_term(self.gps[g], r, self.noise_share)
@@ -133,11 +137,11 @@ class NormRule(Rule):
         self._beta = self._hidden + self._noise[:, None]
         if len(self.posteriors) == 1:
             post = self.posteriors[0]
-            return self._band(post.mu, np.broadcast_to(post.sigma, post.mu.shape), domains.where)
-        mu, sigma = np.empty((2, self.settings.outputs, len(domains.where)))
+            return self._band(post.mu, np.broadcast_to(post.sigma, post.mu.shape), sorted_.where)
+        mu, sigma = np.empty((2, self.settings.outputs, len(sorted_.where)))
         for post, members in zip(self.posteriors, self.members, strict=True):
             mu[members], sigma[members] = post.mu, post.sigma
-        return self._band(mu, sigma, domains.where)
+        return self._band(mu, sigma, sorted_.where)
 
     def band_at(self, X: Array, where: np.ndarray) -> Band:
         """Give the band at any points."""
@@ -164,6 +168,10 @@ class NormRule(Rule):
     def norms(self) -> tuple[NormEstimate, ...]:
         """Give B of every output on every domain and what it rests on."""
         return self._norms
+
+    def grew(self) -> str:
+        """Say that some B grew."""
+        return 'the norm estimate grew' if self._grew else ''
 
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
         """Give the norm's and the noise's part of beta."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pacsbo_ros.core.band import Band
 from pacsbo_ros.core.choice import Choice, CHOICES, View
-from pacsbo_ros.core.domains import Hull
+from pacsbo_ros.core.domains import Hull, innermost
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.proposals import (
     Best,
@@ -99,7 +99,8 @@ class SafeOptimizer:
         missing = run.missing()
         if missing and s.noise_bound == AUTO and missing.startswith('noise_bound'):
             return NothingToPropose(NOISE_UNKNOWN, missing)
-        self._require_bands()
+        if missing:
+            raise ValueError(missing)
         view = View(s, self.seed, run.samples, run.rule, run.band, run.S, run.X, run.h_min)
         chosen = self._choose(view) if np.any(run.S) else None
         if chosen and run.S[chosen[0]] and only_measured_is_safe(run):
@@ -108,12 +109,12 @@ class SafeOptimizer:
         if chosen is None:
             return why_nothing(run, view)
         at, role = chosen
-        assert run.domains is not None
-        where, band = run.domains.where, run.band
+        assert run.hull is not None
+        band, where = run.band, innermost(s.domains, run.hull, run.X[at:at + 1])[0]
         return Proposal(
-            point=tuple(run.X[at].tolist()), domain=s.domains[where[at]], role=role,
+            point=tuple(run.X[at].tolist()), domain=s.domains[where], role=role,
             means=tuple(band.mu[:, at].tolist()), lower=tuple(band.low[:, at].tolist()),
-            upper=tuple(band.up[:, at].tolist()), B=tuple(band.norms[:, where[at]].tolist()))
+            upper=tuple(band.up[:, at].tolist()), B=tuple(band.norms[:, band.where[at]].tolist()))
 
     def _require_bands(self) -> None:
         missing = self._run.missing()
@@ -156,8 +157,7 @@ class SafeOptimizer:
         """Give what a node publishes: shares of the domains, B, and the books."""
         self._require_bands()
         run, names = self._run, self.settings.domains
-        assert run.domains is not None
-        masks = run.domains.masks
+        masks = run.domains().masks
         return State(
             samples=run.samples.count,
             safe_share={d: float(np.mean(run.S[masks[d]])) if np.any(masks[d]) else 0.0

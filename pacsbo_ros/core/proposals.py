@@ -11,7 +11,7 @@ from pacsbo_ros.core.ledger import Entry
 # Codes of NothingToPropose, a sentence each.
 SAFE_SET_EMPTY = 'safe_set_empty'  # no point besides the measured ones is known to be safe
 NOTHING_UNCERTAIN = 'nothing_uncertain'  # all maximisers and expanders are known well enough
-NORM_GREW = 'norm_grew'  # the norm estimate grew and nothing but measured points is safe
+ESTIMATE_GREW = 'estimate_grew'  # of a norm or scale, and nothing but measured points is safe
 NOISE_UNKNOWN = 'noise_unknown'  # noise_bound is auto and no point was measured twice
 
 MAXIMISER = 'maximiser'

@@ -103,8 +103,12 @@ class Rule(ABC):
         """Put other points (X has their coordinates) into a part of the candidate set."""
 
     @abstractmethod
-    def renew(self, samples: Samples, domains: Domains) -> Band:
-        """Give the band on the candidates; enter what it spends. Called once per sample."""
+    def renew(self, samples: Samples, domains: Callable[[], Domains]) -> Band:
+        """
+        Give the band on the candidates; enter what it spends. Called once per sample.
+
+        domains: sorts the candidates when it is called; a rule that needs none saves the time.
+        """
 
     @abstractmethod
     def band_at(self, X: Array, where: np.ndarray) -> Band:
@@ -127,6 +131,10 @@ class Rule(ABC):
     def norms(self) -> tuple[NormEstimate, ...]:
         """Give B of every output (slow index) on every domain (fast index), to show."""
         return ()
+
+    def grew(self) -> str:
+        """Say which estimate grew with the last sample, so that less is safe; '' if none."""
+        return ''
 
     @property
     def starts_hold(self) -> bool:

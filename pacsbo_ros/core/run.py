@@ -38,14 +38,9 @@ class Run:
         self.h_min = np.array(settings.thresholds)
         self.step = StepLimit(settings)
         self.hull: Hull | None = None
-        self.domains: Domains | None = None
-        self.grew = False  # did a norm grow with the last sample
+        self._domains: Domains | None = None
+        self.ready = False  # are there bands
         self.sound = True  # False while a sample is taken in
-
-    @property
-    def ready(self) -> bool:
-        """Tell whether there are bands."""
-        return self.domains is not None
 
     def add(self, sample: Sample) -> None:
         """Take one sample; if this raises, the run is no longer sound."""
@@ -99,20 +94,22 @@ class Run:
     def _renew(self) -> None:
         if not self.ready:
             self._lay_out()
-        drawn = self._draw_again()
-        assert self.hull is not None
-        if self.domains is None or self.domains.hull is not self.hull or drawn:
-            self.domains = Domains.sort(self.settings.domains, self.hull, self.X,
-                                        None if drawn else self.domains)
-        before = {(e.output, e.domain): e.B for e in self.rule.norms}
+        if self._draw_again():
+            self._domains = None
         self.band = self.rule.renew(self.samples, self.domains)
-        self.grew = any(before.get((e.output, e.domain), np.inf) * (1 + 1e-9) < e.B
-                        for e in self.rule.norms)
         self.S = safe_by_band(self.band.low, self.h_min)
         if not self.step.off:
             self.S = self.step.allowed(self.X, self.S)
         self._held = self._without_proof()
         self.S[self._held] = True
+        self.ready = True
+
+    def domains(self) -> Domains:
+        """Give the candidates sorted into the domains, which is done when somebody asks."""
+        assert self.hull is not None
+        if self._domains is None or self._domains.hull is not self.hull:
+            self._domains = Domains.sort(self.settings.domains, self.hull, self.X, self._domains)
+        return self._domains
 
     def _without_proof(self) -> np.ndarray:
         """

@@ -32,6 +32,7 @@ class Samples:
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.count = settings, 0
+        self._R: tuple[Array | None] | None = None  # known until the next sample
         self.repeats = noise.Repeats(settings.outputs)
         self._A = np.empty((16, settings.dimension))
         self._Y = np.empty((16, settings.outputs))
@@ -60,8 +61,10 @@ class Samples:
     @property
     def R(self) -> Array | None:
         """Give the noise bound of every output; None while nothing tells it."""
-        return noise.bounds(self.settings.noise_bound, self.repeats,
-                            self.T.max(axis=0, initial=0.0))
+        if self._R is None:
+            self._R = (noise.bounds(self.settings.noise_bound, self.repeats,
+                                    self.T.max(axis=0, initial=0.0)),)
+        return self._R[0]
 
     def variances(self, i: int) -> Array:
         """Give the noise variance of every sample of an output: what was told, or R²."""
@@ -102,3 +105,4 @@ class Samples:
         self._A[N], self._Y[N], self._T[N] = sample.point, sample.values, sample.noise or 0.0
         self.repeats.add(sample.point, self._Y[N].copy())
         self.count += 1
+        self._R = None

@@ -8,6 +8,7 @@ What the data say about the scale of a random function, which nobody told.
   z2        squared data in their eigenvectors                                 (N,)
   r2        variance of the noise, the same for all                            scalar
   p         posterior of s on a grid around its mode ŝ                         (P,)
+  F         models that explain the same data, one length scale each
 
 A direction of the data with eigenvalue κ has the variance s²κ + r², so
 
@@ -19,6 +20,7 @@ p(s) ∝ 1/s, or an inverse gamma prior: so many values of a size that the user 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 from typing import NamedTuple
@@ -33,7 +35,8 @@ STEPS = np.linspace(-4.4, 5.4, 131)
 LOG_S = 0.15 * np.sinh(STEPS)
 INVERSE_S = np.exp(-LOG_S)
 SQRT_2PI = math.sqrt(2 * math.pi)
-CELL = 0.15 * np.cosh(STEPS) * (STEPS[1] - STEPS[0])  # d ln s of every point
+SQUARES = np.exp(2.0 * LOG_S)
+LOG_CELL = np.log(0.15 * np.cosh(STEPS) * (STEPS[1] - STEPS[0]))  # ln of d ln s
 
 
 class Prior(NamedTuple):
@@ -66,34 +69,38 @@ class Scale:
                 break
         return q
 
-    def quantile(self, level: float) -> float:
-        """Give the quantile of s."""
-        at = np.interp(level, np.cumsum(self.p), LOG_S)
-        return math.sqrt(self.square) * math.exp(float(at))
+    def quantiles(self, levels: Sequence[float]) -> Array:
+        """Give quantiles of s."""
+        return math.sqrt(self.square) * np.exp(np.interp(levels, np.cumsum(self.p), LOG_S))
 
 
-def fit_scale(kappa: Array, z2: Array, r2: float, prior: Prior = UNKNOWN) -> Scale:
-    """Find the posterior of s from eigenvalues, squared data and the variance of the noise."""
+def fit_scales(kappa: Array, z2: Array, r2: float, prior: Prior = UNKNOWN) -> list[Scale]:
+    """Find the posterior of s by several models, one a row of eigenvalues and squared data."""
     dof, square0 = 1.0, 0.0
     if prior.size > 0:
         dof, square0 = prior.trust + 1, prior.trust * prior.size ** 2
     # A scale that the noise hides entirely cannot be told from a smaller one.
-    least = max(0.01 * r2 / float(kappa.max()), 1e-12 * float(z2.sum()), 1e-300)
-    square = max((square0 + float(np.sum(z2 / kappa))) / max(dof - 1 + len(kappa), 0.5), least)
+    least = np.maximum(np.maximum(0.01 * r2 / kappa.max(axis=1), 1e-12 * z2.sum(axis=1)), 1e-300)
+    square = np.maximum((square0 + (z2 / kappa).sum(axis=1))
+                        / max(dof - 1 + kappa.shape[1], 0.5), least)
+    moving = np.ones(len(square), dtype=bool)
     for _ in range(ROUNDS):
-        total = kappa + r2 / square
+        total = kappa + (r2 / square)[:, None]
         w = kappa / total
-        new = max((square0 + float(np.sum(w * z2 / total)))
-                  / max(dof - 1 + float(w.sum()), 0.5), least)
-        done = abs(new - square) <= 1e-3 * square
-        square = new
-        if done:
+        new = np.maximum((square0 + np.einsum('fn,fn->f', w / total, z2))
+                         / np.maximum(dof - 1 + w.sum(axis=1), 0.5), least)
+        far = np.abs(new - square) > 1e-3 * square
+        square = np.where(moving, new, square)
+        moving &= far
+        if not moving.any():
             break
-    s2 = square * np.exp(2.0 * LOG_S)
-    total = s2[:, None] * kappa + r2  # (P, N)
-    logs = -0.5 * (np.log(total).sum(axis=1) + (z2 / total).sum(axis=1))
-    logs += (1.0 - dof) * (LOG_S + 0.5 * math.log(square)) - 0.5 * square0 / s2 + np.log(CELL)
-    top = float(logs.max())
-    p = np.exp(logs - top)
-    total_p = float(p.sum())
-    return Scale(square, top + math.log(total_p), p / total_p)
+    s2 = square[:, None] * SQUARES
+    total = s2[:, :, None] * kappa[:, None, :] + r2  # (F, P, N)
+    logs = -0.5 * (np.log(total).sum(axis=2) + (z2[:, None, :] / total).sum(axis=2))
+    logs += (1.0 - dof) * (LOG_S + 0.5 * np.log(square)[:, None]) - 0.5 * square0 / s2 + LOG_CELL
+    top = logs.max(axis=1)
+    p = np.exp(logs - top[:, None])
+    mass = p.sum(axis=1)
+    p /= mass[:, None]
+    evidence = top + np.log(mass)
+    return [Scale(*each) for each in zip(square.tolist(), evidence.tolist(), p, strict=True)]

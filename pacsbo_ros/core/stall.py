@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from pacsbo_ros.core.choice import View
 from pacsbo_ros.core.proposals import (
-    NORM_GREW,
+    ESTIMATE_GREW,
     NOTHING_UNCERTAIN,
     NothingToPropose,
     SAFE_SET_EMPTY,
@@ -59,11 +59,12 @@ def why_nothing(run: Run, view: View) -> NothingToPropose:
             NOTHING_UNCERTAIN,
             f'all maximisers and expanders among {len(fresh)} safe candidates are known to within '
             f'tolerance = {view.settings.tolerance:g}')
-    grew = 'the norm estimate grew with the last sample, and ' if run.grew else ''
+    grew = run.rule.grew()
+    first = f'{grew} with the last sample, and ' if grew else ''
     return NothingToPropose(
-        NORM_GREW if run.grew else SAFE_SET_EMPTY,
-        f'{grew}no point besides the measured ones is known to be safe, and measuring those again '
-        f'cannot change that: {_too_wide(run, view)}')
+        ESTIMATE_GREW if grew else SAFE_SET_EMPTY,
+        f'{first}no point besides the measured ones is known to be safe, and measuring those '
+        f'again cannot change that: {_too_wide(run, view)}')
 
 
 def _too_wide(run: Run, view: View) -> str:

@@ -41,42 +41,44 @@ another kind; `docs/algorithm.md` has what was measured there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 import math
 
 import numpy as np
 from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.scale import fit_scale, LOG_S, Prior, Scale, UNKNOWN
-from scipy.linalg import cho_factor, cho_solve
+from pacsbo_ros.core.scale import fit_scales, LOG_S, Prior, Scale
 from scipy.linalg.blas import dger
+from scipy.linalg.lapack import dpotrf, dpotri
 
 MISFIT = 1e-5  # share of the variance that C does not explain: finitely many centres, edges
 LEAST_VAR = 1e-12
 
 
-def posterior_of_scale(correlations: Correlations, y: Array, r2: Array, prior: Prior) -> Scale:
-    """Find what means and variances of all distinct points say about s."""
+def posteriors_of_scale(models: Sequence[Correlations], y: Array, r2: Array,
+                        prior: Prior) -> list[Scale]:
+    """Find what means and variances of all distinct points say about s, model by model."""
     if np.all(r2 == r2[0]):
-        kappa, U = correlations.eigen()
-        return fit_scale(kappa + MISFIT, (y @ U) ** 2, float(r2[0]), prior)
+        pairs = [c.eigen() for c in models]
+        return fit_scales(np.array([kappa for kappa, _ in pairs]) + MISFIT,
+                          np.array([y @ U for _, U in pairs]) ** 2, float(r2[0]), prior)
     # Unequal noise: weigh every point so that the noise of all is the same. The weights multiply
     # to one, so that the evidence is that of the data.
     root = np.sqrt(np.maximum(r2, 1e-9 * r2.max()))
     mean = float(np.exp(np.mean(np.log(root))))
     g = mean / root
-    M = correlations.M + MISFIT * np.eye(len(g))
+    M = np.array([c.M for c in models]) + MISFIT * np.eye(len(g))
     kappa, U = np.linalg.eigh(g[:, None] * M * g)
-    return fit_scale(np.maximum(kappa, 1e-300), ((g * y) @ U) ** 2, mean * mean, prior)
+    return fit_scales(np.maximum(kappa, 1e-300), ((g * y) @ U) ** 2, mean * mean, prior)
 
 
 class Student:
     """Keep the posterior of one output, on the candidates if there are any."""
 
-    def __init__(self, correlations: Correlations, prior: Prior = UNKNOWN) -> None:
-        self.correlations, self.prior = correlations, prior
+    def __init__(self, correlations: Correlations) -> None:
+        self.correlations = correlations
         self.scale = Scale(1.0, 0.0, np.full(len(LOG_S), 1.0 / len(LOG_S)))
         self.y, self.r2 = np.empty(0), np.empty(0)
-        self.lam = np.empty(0)
         self.mu, self.var, self.noise = np.empty(0), np.empty(0), np.empty(0)
         self._Q = np.zeros((16, 16))
         self._a = np.empty((16, 0))
@@ -92,39 +94,46 @@ class Student:
         """Give Q·C(A, X), the weights of the data in the means of the candidates, (N, G)."""
         return self._a[:len(self.y)]
 
-    def update(self, y: Array, r2: Array) -> None:
-        """Take means and variances of all distinct points, in the order of the correlations."""
+    def update(self, y: Array, r2: Array, scale: Scale, keep: bool = True) -> None:
+        """
+        Take means and variances of all distinct points, in the order of the correlations.
+
+        keep: follow the candidates; a model that the data rule out need not.
+        """
         before, N = len(self.y), len(y)
         grown = before and before + 1 == N and np.array_equal(self.y, y[:-1]) and (
             np.array_equal(self.r2, r2[:-1])) and self.mu.size == self.correlations.candidates
-        self.y, self.r2 = y, r2
-        self.scale = posterior_of_scale(self.correlations, y, r2, self.prior)
+        self.y, self.r2, self.scale = y, r2, scale
         # λ moves in steps of two, so that most samples append a row instead of starting anew.
-        unit = 2.0 ** round(math.log2(self.scale.square))
-        if grown and unit == self._unit:
+        unit = 2.0 ** round(math.log2(scale.square))
+        if grown and keep and unit == self._unit:
             self._append()
         else:
             self._unit = unit
-            self._restart()
+            self._restart(keep)
 
-    def _restart(self) -> None:
-        N, corr = len(self.y), self.correlations
+    def _restart(self, keep: bool) -> None:
+        N, corr, r2 = len(self.y), self.correlations, self.r2
         self._make_room(N)
-        self.lam = self.r2 / self._unit + MISFIT
-        Q = cho_solve(cho_factor(corr.M + np.diag(self.lam), lower=True), np.eye(N))
-        self._Q[:N, :N] = 0.5 * (Q + Q.T)
-        if corr.candidates:
-            np.matmul(self.Q, corr.K, out=self._a[:N])
-            self.mu = self.y @ self.a
-            self.var = 1.0 - np.einsum('ij,ij->j', corr.K, self.a)
-            self.noise = np.einsum('i,ij,ij->j', self.r2, self.a, self.a)
+        L, failed = dpotrf(corr.M + np.diag(r2 / self._unit + MISFIT), lower=1)
+        if failed:
+            raise np.linalg.LinAlgError(f'C + diag(λ) of {N} points is not positive definite')
+        Q = np.tril(dpotri(L, lower=1)[0])
+        self._Q[:N, :N] = Q + np.tril(Q, -1).T
+        if not keep:
+            self.mu = np.empty(0)
+        elif corr.candidates:
+            a = np.matmul(self.Q, corr.K, out=self._a[:N])
+            self.mu = self.y @ a
+            self.var = 1.0 - np.einsum('ij,ij->j', corr.K, a)
+            self.noise = r2[0] * np.einsum('ij,ij->j', a, a) if np.all(r2 == r2[0]) else (
+                np.einsum('i,ij,ij->j', r2, a, a))
 
     def _append(self) -> None:
         """Add one point: Q grows by a row and a rank-one term, and so does a."""
         N, corr = len(self.y) - 1, self.correlations
         self._make_room(N + 1)
         lam = float(self.r2[N] / self._unit + MISFIT)
-        self.lam = np.append(self.lam, lam)
         k = corr.M[N, :N]
         b = self._Q[:N, :N] @ k
         pivot2 = max(1.0 + lam - float(k @ b), lam)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 from pacsbo_ros.core import (
+    ESTIMATE_GREW,
     Kernel,
-    NORM_GREW,
     NOTHING_UNCERTAIN,
     NothingToPropose,
     random_function,
@@ -263,7 +263,7 @@ def test_a_norm_that_grew_is_said_in_words():
         codes.append(said.code)
         shrunk = optimizer.state().safe_share['box'] < before
         assert shrunk == (later > 1.0)
-    assert codes == [NOTHING_UNCERTAIN, NORM_GREW]
+    assert codes == [NOTHING_UNCERTAIN, ESTIMATE_GREW]
     assert 'the norm estimate grew' in said.reason
 
 

@@ -9,8 +9,8 @@ from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Kernel
 from pacsbo_ros.core.rkhs import RkhsFunction
 from pacsbo_ros.core.rules.student import StudentRule
-from pacsbo_ros.core.scale import fit_scale, LOG_S, Prior
-from pacsbo_ros.core.student import Student
+from pacsbo_ros.core.scale import fit_scales, LOG_S, Prior
+from pacsbo_ros.core.student import posteriors_of_scale, Student
 import pytest
 from scipy.special import ndtr, ndtri, stdtrit
 
@@ -24,9 +24,17 @@ def model_of(points, y, r=0.0, kernel=KERNEL, prior=0.0, X=None):
         correlations.add(x)
     if X is not None:
         correlations.watch(X, 16)
-    model = Student(correlations, Prior(prior, 3.0))
-    model.update(np.asarray(y, dtype=float), np.broadcast_to(np.square(r), len(y)).copy())
+    model = Student(correlations)
+    tell(model, np.asarray(y, dtype=float), np.broadcast_to(np.square(r), len(y)).copy(), prior)
     return model
+
+
+def tell(model, y, r2, prior=0.0):
+    model.update(y, r2, *posteriors_of_scale([model.correlations], y, r2, Prior(prior, 3.0)))
+
+
+def fit_scale(kappa, z2, r2):
+    return fit_scales(kappa[None], z2[None], r2)[0]
 
 
 def drawn_values(points, count, rng, centres=300):
@@ -127,7 +135,7 @@ def test_growing_by_one_sample_is_the_same_as_starting_anew():
     grown = Student(correlations)
     for i in range(12):
         correlations.add(points[i])
-        grown.update(y[:i + 1].copy(), np.full(i + 1, 1e-4))
+        tell(grown, y[:i + 1].copy(), np.full(i + 1, 1e-4))
     for a, b in zip(grown.field(), model_of(points, y, 0.01, X=X).field(), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-7, rtol=1e-6)
     for a, b in zip(grown.field(), grown.field_at(X), strict=True):
@@ -158,7 +166,7 @@ def test_b_is_near_the_norm_of_random_functions(n, ell):
         h = random_function(kernel, 100, rng, norm=7.0)
         points = rng.random((25, n))
         scale = model_of(points, h(points), kernel=kernel).scale
-        ratios.append(scale.quantile(0.5) / np.sqrt(energy(kernel)) / 7.0)
+        ratios.append(scale.quantiles((0.5,))[0] / np.sqrt(energy(kernel)) / 7.0)
     assert 0.7 < np.median(ratios) < 1.4
 
 
@@ -185,6 +193,56 @@ def run(optimizer, count):
         points.append(proposal.point[0])
         optimizer.tell(proposal.point, measured(proposal.point[0]))
     return points
+
+
+class Anew(StudentRule):
+    """Compute everything again after every sample."""
+
+    def renew(self, samples, domains):
+        for output in self.outputs:
+            for model in output.models:
+                model.y = np.empty(0)
+        return super().renew(samples, domains)
+
+
+@pytest.mark.parametrize('factors', [(1.0,), (0.25, 0.5, 1.0, 2.0, 4.0)])
+def test_keeping_what_was_computed_proposes_what_computing_all_again_proposes(factors):
+    kept = tuned(length_scale_factors=factors)
+    anew = SafeOptimizer(kept.settings, rule=Anew)
+    for x in (0.4, 0.5, 0.55):
+        anew.tell([x], measured(x))
+    np.testing.assert_allclose(run(kept, 12), run(anew, 12), atol=1e-9)
+
+
+def test_the_band_is_the_envelope_of_what_each_length_scale_says():
+    factors = (0.25, 0.5, 1.0, 2.0, 4.0)
+    optimizer = tuned(length_scale_factors=factors, length_scales=(0.1,))
+    run(optimizer, 9)
+    A, Y = optimizer.samples
+    A, at = np.unique(A, axis=0, return_inverse=True)
+    y = np.bincount(at.ravel(), Y[:, 0]) / np.bincount(at.ravel())
+    r2, X, rho = 1e-4 / np.bincount(at.ravel()), np.linspace(0, 1, 9)[:, None], (
+        optimizer._run.rule._rho)
+    models = [model_of(A, y, np.sqrt(r2), KERNEL.stretched(0.5 * f)) for f in factors]
+    w = np.exp([m.scale.evidence for m in models])
+    w /= w.sum()
+    low = np.full(len(X), np.inf)
+    for share, m in zip(rho * (0.5 + 0.5 / (len(w) * w)), models, strict=True):
+        mu, u, n = m.field_at(X)
+        q = m.scale.factor(share) if share < 0.5 else 0.0
+        if share < 1.0:
+            low = np.minimum(low, mu - np.sqrt(q * q * m.scale.square * u + ndtri(rho) ** 2 * n))
+    np.testing.assert_allclose(optimizer.predict(X).low[0], low, atol=1e-6)
+    assert any(rho * (0.5 + 0.5 / (len(w) * w)) >= 1.0), 'some length scale is ruled out'
+
+
+def test_a_scale_that_grew_is_named_as_such():
+    optimizer = SafeOptimizer(Settings(constraints=0, reward_threshold=0.0, candidates=50,
+                                       length_scales=(0.2,), noise_bound=0.001, starts=3))
+    for x, value in ((0.3, 0.001), (0.5, 0.0), (0.7, 0.001), (0.9, 8.0)):
+        optimizer.tell([x], [value])
+    assert 'the estimated scale of reward grew by' in optimizer._run.rule.grew()
+    assert 'norm' not in optimizer._run.rule.grew()
 
 
 def test_delta_is_never_overspent_also_long_after_the_budget():

@@ -4,16 +4,15 @@ A posterior in place of a norm: the Student-t band of `core.student`, for every 
 
     low(x) = μ(x) - sqrt((m·q(ρ))²·ŝ²·u(x) + z(ρ)²·n(x))
 
-It spends a part of delta on every experiment: left/T with T the experiments of `budget` that are
-still to come, at least TAIL, so that a run may go on beyond its budget for ever and the sum stays
-below delta. Of what is spent, ρ = nominal·left/T is used, because starts are chosen by their
-values (`core.calibrated`). Outputs that can be unsafe share ρ.
-The length scale is averaged (`core.averaged`); m is 1 or what a predictor says (`core.history`);
-every told value tests the model, and `alarms` of delta pays for false alarms (`core.doubts`).
+Every experiment spends left/T of delta, T the experiments of `budget` to come, at least TAIL, so
+that a run may go on for ever. ρ, shared by outputs that can be unsafe, is the part `nominal` of it
+(`core.calibrated`); m is 1 or a predictor's word (`core.history`); every told value tests the
+model (`core.doubts`), which is averaged over length scales (`core.averaged`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 
 import numpy as np
@@ -30,6 +29,7 @@ from pacsbo_ros.core.samples import Samples
 from pacsbo_ros.core.student import MISFIT
 from scipy.special import ndtri
 
+GREW = 0.1  # ln of the growth of a scale that is worth a word
 TAIL = 10  # experiments among which what is left is shared when the budget runs out
 
 
@@ -50,8 +50,7 @@ class StudentRule(Rule):
         self.ledger.spend('student', 'false alarms', 0, self.alarms * s.delta)
         self.doubts = Doubts(s, self.alarms * s.delta)
         self._judged = max(sum(math.isfinite(t) for t in s.thresholds), 1)
-        self._norms: tuple[NormEstimate, ...] = ()
-        self._rho, self._prior, self._residuals = 0.5, np.empty(0), np.zeros(s.outputs)
+        self._rho, self._residuals = 0.5, np.zeros(s.outputs)
 
     @property
     def outputs(self) -> list[Averaged]:
@@ -60,7 +59,7 @@ class StudentRule(Rule):
 
     def add(self, samples: Samples) -> None:
         """Test the models by the newest sample, and take it over."""
-        if len(self._prior):
+        if len(self.doubts.scales):
             self._residuals = self.doubts.judge(samples)
         self.doubts.add(samples)
 
@@ -76,30 +75,25 @@ class StudentRule(Rule):
         for model in (m for output in self.outputs for m in output.models if m.mu.size):
             model.replaced(where)
 
-    def renew(self, samples: Samples, domains: Domains) -> Band:
+    def renew(self, samples: Samples, domains: Callable[[], Domains]) -> Band:
         """Spend the share of the next experiment and give the band."""
-        self.doubts.update(samples)
-        s = self.settings
+        s, self._domains = self.settings, domains
         self._noise = [float(samples.variances(i)[-1]) for i in self.groups]
         share = self.ledger.left / max(s.budget - samples.count, TAIL)
         self.ledger.spend('student', 'one experiment', samples.count, share)
         self._rho = self.nominal * share / self._judged
-        before, self._prior = self._prior, np.array([o.scale for o in self.outputs])
-        self._q = [o.quantiles(self._rho) for o in self.outputs]
+        self.doubts.update(samples, self._rho)
         self._m = np.ones(s.outputs)
         if self.histories.asked:
-            growth = np.log(self._prior / before) if len(before) else np.zeros(s.outputs)
             self._m = np.array([self.histories.multiplier(
-                i, self._residuals[i], growth[i], *o.rivals(), samples.count)
+                i, self._residuals[i], self.doubts.growth[i], *o.rivals(), samples.count)
                 for i, o in enumerate(self.outputs)])
-        self._norms = tuple(e for i, o in enumerate(self.outputs)
-                            for e in o.norms(i, domains, s.delta / s.outputs))
-        self._B = np.array([e.B for e in self._norms]).reshape(s.outputs, -1)
-        return self._band([o.field() for o in self.outputs], domains.where)
+        self._B = np.array([o.norm_quantiles((1 - s.delta / s.outputs,)) for o in self.outputs])
+        return self._band([o.field() for o in self.outputs])
 
     def band_at(self, X: Array, where: np.ndarray) -> Band:
         """Give the band at any points."""
-        return self._band([o.field_at(X) for o in self.outputs], where)
+        return self._band([o.field_at(X) for o in self.outputs])
 
     def covariance(self, group: int, x: np.ndarray, z: np.ndarray) -> Array:
         """Give the posterior covariance of candidates."""
@@ -117,7 +111,14 @@ class StudentRule(Rule):
     @property
     def norms(self) -> tuple[NormEstimate, ...]:
         """Give the quantile of the norm's posterior of every output as B; no band needs it."""
-        return self._norms
+        return tuple(e for i, o in enumerate(self.outputs)
+                     for e in o.norms(i, self._domains(), self.settings.delta / len(self._B)))
+
+    def grew(self) -> str:
+        """Say which scale grew by more than it does with most samples."""
+        each = zip(self.settings.names, self.doubts.growth.tolist(), strict=True)
+        return ' and '.join(f'the estimated scale of {name} grew by {math.expm1(by):.0%}'
+                            for name, by in each if by > GREW)
 
     @property
     def starts_hold(self) -> bool:
@@ -126,25 +127,24 @@ class StudentRule(Rule):
 
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
         """Give the normal quantile and what the unknown scale adds to it."""
-        t, z = max(self._q[output]), -float(ndtri(self._rho))
+        t, z = max(self.outputs[output].q), -float(ndtri(self._rho))
         return (Term('function', z, 'longer length_scales if they hold'),
                 Term('unknown scale', max(t - z, 0.0), 'starts further apart, a scale_prior'),
                 Term('predictor', max(self._m[output] - 1.0, 0.0) * t, 'no predictor'))
 
     def notices(self) -> tuple[str, ...]:
         """Say which output drifts, is rougher than told or leaves the grid of length scales."""
-        each = zip(self.settings.names, self.outputs, strict=True)
-        return (*self.doubts.said, *(word for name, o in each for word in o.leaves_grid(name)))
+        return (*self.doubts.said, *(word for name, o in zip(
+            self.settings.names, self.outputs, strict=True) for word in o.leaves_grid(name)))
 
     def length_scale_weights(self) -> tuple[tuple[float, ...], ...]:
         """Give the posterior of the length scale factors, one row per output."""
         return tuple(tuple(o.weights.tolist()) for o in self.outputs)
 
-    def _band(self, fields: list[list[Field]], where: np.ndarray) -> Band:
-        m, G = len(self.outputs), len(where)
-        mu, sigma, low, up = (np.empty((m, G)) for _ in range(4))
+    def _band(self, fields: list[list[Field]]) -> Band:
+        mu, sigma, low, up = np.empty((4, len(fields), len(fields[0][0][0])))
         for i, (output, field) in enumerate(zip(self.outputs, fields, strict=True)):
-            q = [self._m[i] * t for t in self._q[i]]
             mu[i], sigma[i] = output.moments(field)
-            low[i], up[i] = output.envelope(field, q, self._rho)
-        return Band(mu, sigma, 0.5 * (up - low) / sigma, low, up, self._prior, self._B, where)
+            low[i], up[i] = output.envelope(field, float(self._m[i]), self._rho)
+        beta, where = 0.5 * (up - low) / sigma, np.zeros(mu.shape[1], dtype=int)
+        return Band(mu, sigma, beta, low, up, self.doubts.scales, self._B, where)
