@@ -80,7 +80,7 @@ def see(alpha: Array, rows: Array, gains: tuple[float, ...], limits: Limits,
                            None if push < 0 else push // every)
     swing = rest = None
     if push >= 0 and cut_off is None:
-        if settings.samples - push >= round(TO_FORGET / SAMPLE_PERIOD):
+        if len(alpha) - push >= round(TO_FORGET / SAMPLE_PERIOD):
             rest = float(np.abs(alpha[-round(AT_REST / SAMPLE_PERIOD):]).max()) / limits.alpha
         swing = swing_left(alpha, push, round(settings.first_swing / SAMPLE_PERIOD),
                            round(BEFORE_PUSH / SAMPLE_PERIOD))

@@ -231,7 +231,10 @@ def test_the_stability_of_the_pendulum_falls_towards_both_edges(k_alpha, low, hi
     assert result.outcome is Outcome.COMPLETED
     assert low < result.values[3] < high
     assert result.values[3] == pytest.approx(max(-1, result.decay_rate / 2.5))
-    assert result.values[4] == pytest.approx(max(-1, 1 - result.swing))
+    if k_alpha < 36:
+        assert result.values[4] == pytest.approx(1 - result.swing)
+    else:  # it never comes to rest
+        assert result.values[4] < min(0, 1 - result.swing)
     assert (result.saturated > 0.05) is (k_alpha == 38.0)
 
 
