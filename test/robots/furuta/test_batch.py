@@ -67,7 +67,7 @@ def test_a_batch_with_backups_equals_scalar_and_sees_catches():
             np.testing.assert_equal(getattr(batch, name)[i], getattr(one, name), (i, name))
         assert tuple(batch.values[i]) == one.values
         assert tuple(batch.noise[i]) == one.noise
-    assert {Outcome.COMPLETED, Outcome.CAUGHT} == set(batch.outcome)
+    assert {Outcome.COMPLETED, Outcome.CAUGHT} <= set(batch.outcome)
 
 
 def test_the_cases_see_every_way_an_episode_can_end_on_a_plant():
