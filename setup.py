@@ -31,6 +31,7 @@ setup(
         'dashboard': ['nicegui>=3,<4'],
         'optuna': ['optuna'],
         'mujoco': ['mujoco>=3.2'],
+        'record': ['mcap'],
         'bench': ['torch==2.13.0', 'botorch', 'scikit-learn'],
         'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3,<4', 'selenium'],
     },

@@ -12,6 +12,7 @@ from faults.rows import Row
 from pacsbo_ros.robots.contract import Outcome
 
 SETTLE = 0.3  # s without voltage after a fault was told
+BEFORE = 0.05  # s; a result that comes sooner is of an episode that the fault did not meet
 MOST_STALLS = 20  # repeats of a fault that may be lost to the machine
 
 
@@ -77,8 +78,9 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
         row.times += [elapsed] if fault.limit is not None else []
     elif fault.effect is Effect.GOES_ON and not results[0].is_datum:
         row.disturbed.append(results[0].reason)
-    if fault.never_told and results and results[0].is_datum:
-        row.complain(f'told as data: {results[0].reason}')
+    late = rig.results(begun + BEFORE)
+    if fault.never_told and late and late[0].is_datum:
+        row.complain(f'told as data: {late[0].reason}')
     for name in fault.ends:
         wait_for(lambda n=name: not rig.processes[n].alive, f'the end of {name}', 10.0)
         code = rig.processes[name].popen.returncode

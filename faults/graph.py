@@ -28,6 +28,7 @@ from pacsbo_ros.msg import (
     Robot,
     SafetyStatus,
 )
+from pacsbo_ros.nodes import ctl
 from pacsbo_ros.nodes.lifeline import tied_to
 from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, RECORDS, STATES
 import rclpy
@@ -65,10 +66,21 @@ def wait_for(condition: Callable[[], Any], what: str, patience: float = PATIENCE
 @contextlib.contextmanager
 def own_domain():
     """Stay on this machine and away from every other graph on it."""
-    os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
-    with domain_id() as number:
-        os.environ['ROS_DOMAIN_ID'] = str(number)
+    with domain_id() as number, changed_environment(
+            ROS_AUTOMATIC_DISCOVERY_RANGE='LOCALHOST', ROS_DOMAIN_ID=str(number)):
         yield
+
+
+@contextlib.contextmanager
+def changed_environment(**values: str):
+    """Set variables for a while."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
 class Client:
@@ -112,9 +124,10 @@ class Client:
                         f'a {topic} that fits (last: {self.last(topic)})', patience)
 
     def find(self, service: str, patience: float = PATIENCE) -> Any:
-        """Return the client of a service that is there."""
+        """Return the client of a service that is there, by what it does."""
         if service not in self._services:
-            self._services[service] = self.node.create_client(Trigger, service)
+            self._services[service] = self.node.create_client(
+                Trigger, ctl.service(service))
         client = self._services[service]
         assert client.wait_for_service(timeout_sec=patience), f'no service {service}'
         return client
@@ -164,8 +177,9 @@ class Client:
 
     def close(self) -> None:
         """Leave the graph."""
-        self.context.try_shutdown()
+        self.executor.shutdown(timeout_sec=5.0)
         self.thread.join(timeout=5.0)
+        self.context.try_shutdown()
 
 
 class Process:
@@ -188,12 +202,16 @@ class Process:
             words += ['-r', f'__ns:=/{namespace}']
         self.name = name
         self.log = folder / f'{name}-{time.monotonic_ns()}.log'
+        self.log.touch()
+        self.popen = self.launch(words, folder)
+
+    def launch(self, words: list[str], folder: Path) -> Any:
+        """Start a program that writes to the log."""
         with self.log.open('w') as log:
             # Tied to us: a test run that is killed leaves no real-time process behind.
-            self.popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log,
-                                          stderr=subprocess.STDOUT, cwd=folder,
-                                          start_new_session=True,
-                                          preexec_fn=tied_to(os.getpid()))
+            return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=log,
+                                    stderr=subprocess.STDOUT, cwd=folder,
+                                    start_new_session=True, preexec_fn=tied_to(os.getpid()))
 
     @property
     def output(self) -> str:
@@ -213,11 +231,16 @@ class Process:
         """Wait for the end of the process, which may be the end of a whole run."""
         return self.popen.wait(patience)
 
-    def end(self) -> int:
-        """Have it end, ever less politely."""
+    def ask(self) -> None:
+        """Ask it to end."""
         if self.alive:
             self.popen.send_signal(signal.SIGCONT)
             self.popen.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        """Have it end, ever less politely."""
+        if self.alive:
+            self.ask()
             try:
                 self.popen.wait(10)
             except subprocess.TimeoutExpired:
@@ -230,17 +253,18 @@ class Graph:
     """Processes in a namespace of their own, and an operator who watches them."""
 
     numbers = itertools.count()
+    make = Process  # how its nodes are started
 
     def __init__(self, folder: Path, topics: Sequence[str] = tuple(TOPICS)) -> None:
-        """Begin with nobody but the operator."""
+        """Begin with nobody but the operator, who is only there if he listens to topics."""
         # A namespace of its own keeps it apart from the other graphs in the domain.
         self.folder, self.namespace = folder, f'graph{next(self.numbers)}'
         self.processes: list[Process] = []
-        self.client = Client(self.namespace, topics)
+        self.client = Client(self.namespace, topics) if topics else None
 
     def start(self, name: str, **parameters: Any) -> Process:
         """Start a node of the package."""
-        process = Process(name, self.folder, self.namespace, parameters)
+        process = self.make(name, self.folder, self.namespace, parameters)
         self.processes.append(process)
         return process
 
@@ -250,6 +274,9 @@ class Graph:
 
     def close(self) -> None:
         """End everything, the newest process first."""
-        self.client.close()
+        if self.client is not None:
+            self.client.close()
         for process in reversed(self.processes):
+            process.ask()
+        for process in self.processes:
             process.end()

@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-from faults.graph import Client, Process, wait_for
+from faults.graph import changed_environment, Client, Process, wait_for
 from faults.rows import Row
 from pacsbo_ros.msg import ControllerState, SafetyStatus
 from pacsbo_ros.nodes.spinning import HEARTBEAT, process_number
@@ -35,11 +35,14 @@ CANDIDATE = (4.0, 0.5)  # safe
 WILD = (20.0, 0.1)  # passes its limits
 TOPICS = ('controller_state', 'episode_result')
 SHARE = 2 / 3  # of the repeats: every injection takes seconds
+OUTSIDE = 'before the episode begins'  # a limit is passed, says the runner
 RESTORED = 15.0  # s that the originals get to come back
 
 
 class Bench:
     """A target, a runner, and an operator who plays the monitor."""
+
+    make = Process  # how its nodes are started
 
     def __init__(self, folder: Path, **changes: Any) -> None:
         """Start nothing yet; the task is the example's, shorter and with these changes."""
@@ -72,7 +75,7 @@ class Bench:
 
     def start_target(self, **environment: str) -> Process:
         """Start the node whose parameters are tuned."""
-        with _environment(environment):
+        with changed_environment(**environment):
             return self._start('joint_pid', {}, [sys.executable, str(EXAMPLE / 'joint_pid.py')])
 
     def start_runner(self, **parameters: Any) -> Process:
@@ -83,8 +86,8 @@ class Bench:
 
     def _start(self, name: str, parameters: dict[str, Any],
                program: Sequence[str] = (), node: bool = True) -> Process:
-        self.processes[name] = Process(name, self.folder, '', parameters, program=program,
-                                       node=node)
+        self.processes[name] = self.make(name, self.folder, '', parameters, program=program,
+                                         node=node)
         return self.processes[name]
 
     def ready(self) -> None:
@@ -119,17 +122,24 @@ class Bench:
             over, deadline = len(self.results()), time.monotonic() + 10.0
             handle = self.client.send(run_id='bench', iteration=1, names=['p', 'd'],
                                       values=list(values))
-            while (handle.accepted and len(self.results()) == over
+            answer = handle.get_result_async() if handle.accepted else None
+            while (answer is not None and not answer.done() and len(self.results()) == over
                    and time.monotonic() < deadline):
                 if self.read() == values:
                     return handle
+            if answer is not None and answer.done() and OUTSIDE in (
+                    answer.result().result.result.reason):
+                self.processes['joint_pid'].end()  # what a stop let go is brought back by hand
+                self.start_target()
             return time.sleep(0.1)  # refused, or over before it began: a busy machine may do that
         try:
             return wait_for(in_force, 'the candidate in force', 60.0)
         except AssertionError as error:
-            last = [r.reason for r in self.results()[-3:]]
-            raise AssertionError(f'{error}: {last}, {self.client.last("controller_state").note}') \
-                from error
+            last, state = [r.reason for r in self.results()[-3:]], self.client.last(
+                'controller_state')
+            said = self.processes['episode_runner'].output[-400:]
+            raise AssertionError(f'{error}: {last}, target {self.read()}, state {state.state} '
+                                 f'{state.note!r}, {said}') from error
 
     def datum(self, values: tuple[float, float] = CANDIDATE, tries: int = 5) -> Any:
         """Return a result that says something about the values; a busy machine needs tries."""
@@ -174,17 +184,6 @@ class Bench:
             if name in self.processes:
                 self.processes[name].end()
         self.client.close()
-
-
-@contextlib.contextmanager
-def _environment(values: dict[str, str]):
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ class Relay(Node):
 
     def _obey(self) -> None:
         for line in sys.stdin:
+            self.begun = ''  # answers, also where the mode is the one that it was
             self.mode = line.strip()
 
     def _on_message(self, message: Any) -> None:

@@ -72,7 +72,7 @@ class Rig:
         self.run: Path | None = None
         self.runs = 0
         self.answer = ''  # to the last call of arm
-        self._next_look = 0.0
+        self._next_look = self._optimizer_since = 0.0
         self._motor: list[tuple[float, float]] = []
         self._read = 0  # characters of the motor's log
         self.random = random.Random(0)
@@ -124,6 +124,7 @@ class Rig:
 
     def start_optimizer(self, **more: Any) -> Process:
         """Start the optimiser on the run, or go on with it where it has begun."""
+        self._optimizer_since = time.monotonic()
         begun = (self.run / 'episodes.jsonl').exists()
         where = {'resume': str(self.run)} if begun else {'run_dir': str(self.run)}
         return self.start('optimizer', Member('pacsbo_ros.nodes.pacsbo_optimizer', {
@@ -202,8 +203,9 @@ class Rig:
         state = client.last('optimizer_state')
         if state is not None and state.state == OptimizerState.PAUSED:
             client.call('resume', 10.0)
-        if not self.processes['optimizer'].alive and state is not None and state.state in (
-                OptimizerState.FINISHED, OptimizerState.FAILED):
+        if state is not None and state.state in (
+                OptimizerState.FINISHED, OptimizerState.FAILED) and (
+                client.times['optimizer_state'][-1] > self._optimizer_since):
             raise RunEnded(state.reason)
 
     def _wants_person(self) -> bool:

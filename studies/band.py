@@ -12,6 +12,7 @@ Measure the Student-t band with the goal choice: safety, regret, wrong length sc
   corridors  the part of that which a method misses that keeps MARGIN·R above the threshold:
              what lies behind corridors that noise closes
   truth      true length scale in units of the one that the optimiser is told
+  prior      `scale_prior` in units of the standard deviation of the function over the box
 
 Functions FIRST + i are for reports; rule and choice were made with 5000 to 5119, 20 000 to 20 099
 were looked at on the way, 40 000 and up are the calibration's. Function, noise and the
@@ -48,6 +49,9 @@ METHODS: dict[str, dict[str, Any]] = {
     'scale_free': {'rule': 'scale_free'},
     'scale_free, goal': {'rule': 'scale_free', 'choice': 'goal'},
     'paper': {'rule': 'hoeffding', 'caution': 1.0},
+    'prior 0.5': {'scale_prior': 0.5},
+    'prior 1': {'scale_prior': 1.0},
+    'prior 2': {'scale_prior': 2.0},
 }
 MARGIN = 3.0
 STARTS = ('three', 'one', 'edge', 'many')
@@ -85,11 +89,14 @@ def run(key: Record, rule: RuleMaker | None = None) -> Record:
     world = paper_world(index) if key['world'] == PAPER else make_world(key['world'], n, index)
     rng = np.random.default_rng([index, n, 7, draw])
     starts = starts_of(world, n, key['starts'], np.random.default_rng([index, n, 9]))
+    changes = dict(METHODS[key['method']])
+    if 'scale_prior' in changes:
+        changes['scale_prior'] *= float(np.std(world.h(points(n))))
     settings = Settings(
         dimension=n, constraints=0, reward_threshold=world.threshold, noise_bound=NOISE,
         length_scales=tuple(s / key['truth'] for s in world.kernel.length_scales),
         candidates=SIDE[n] ** n if n in SIDE else 0, starts=len(starts), budget=SAMPLES,
-        **METHODS[key['method']])
+        **changes)
     optimizer = SafeOptimizer(settings, int(rng.integers(1 << 31)), rule=rule)
     found, unsafe, seconds, ended = [], 0, 0.0, ''
     for x in starts:
@@ -141,8 +148,8 @@ def cells(options: argparse.Namespace) -> list[Record]:
                   for n, t in product((1, 2), (0.5, 1.0, 2.0, 4.0))
                   for m in ('default', 'averaged')]
     if options.starts:
-        found += [{'world': 'assumed', 'n': n, 'method': 'default', 'starts': k, 'truth': 1.0}
-                  for n, k in product((1, 2), STARTS[1:])]
+        found += [{'world': 'assumed', 'n': n, 'method': m, 'starts': k, 'truth': 1.0}
+                  for n, k, m in product((1, 2), STARTS[1:], options.methods)]
     if PAPER in options.worlds:
         found += [{'world': PAPER, 'n': 1, 'method': m, 'starts': 'three', 'truth': 1.0}
                   for m in options.methods]

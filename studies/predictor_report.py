@@ -47,6 +47,7 @@ from pacsbo_ros.predictor.checkpoint import (
     load_checkpoint,
     SHIPPED,
 )
+from pacsbo_ros.predictor.command import writable
 from pacsbo_ros.predictor.data import Family, make_problem, Plan, Trajectories
 from pacsbo_ros.predictor.model import features
 from pacsbo_ros.predictor.rows import rows
@@ -59,7 +60,6 @@ from pacsbo_ros.predictor.train import (
     NETWORK,
     RECIPES,
     Trainer,
-    writable,
 )
 from pacsbo_ros.predictor.workers import trajectories
 from rich.console import Console

@@ -1,7 +1,6 @@
 # Copyright the pacsbo_ros developers. Apache-2.0.
 """What all tests share: patience on busy machines, and a real browser for pages."""
 import contextlib
-from pathlib import Path
 import shutil
 
 from hypothesis import settings
@@ -11,16 +10,17 @@ settings.register_profile('busy', deadline=None)  # a held-up process is not a f
 settings.load_profile('busy')
 
 
-HERE = Path(__file__).parent
 PATIENCE = 120.0  # s
-GRAPHS = ('nodes', 'faults', 'examples')  # folders whose tests start real processes
+GRAPHS = {'graph', 'common_graph', 'bench', 'launcher'}  # what runs robots, in real time
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs the machine for itself."""
+    """Mark what needs the machine for itself, and keep all pages in one browser."""
     for item in items:
-        if item.path.relative_to(HERE).parts[0] in GRAPHS or 'browser' in item.fixturenames:
+        if GRAPHS & set(item.fixturenames):
             item.add_marker(pytest.mark.graph)
+        elif 'browser' in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group('browser'))
 
 
 class Browser:

@@ -10,6 +10,7 @@ its driver. The page is opened before the run, so that nothing is missed.
 """
 from __future__ import annotations
 
+import argparse
 import base64
 from collections.abc import Callable
 import os
@@ -173,14 +174,19 @@ def free_port() -> int:
 
 def main() -> int:
     """Start page and run in a domain of their own, take the pictures, end both."""
-    words = sys.argv[1:]
-    if words[:1] == ['--serve']:
-        show_made_up(int(words[1]), words[2], int(words[3]))
-    made_up = words[:1] == ['--made-up']
-    words = words[made_up:]
-    images = Path(words[0]) if words else IMAGES
+    parser = argparse.ArgumentParser(prog='python -m tools.page_pictures', description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('folder', nargs='?', type=Path, default=IMAGES)
+    parser.add_argument('--made-up', action='store_true', help='show made-up runs')
+    parser.add_argument('--serve', nargs=3, metavar=('VALUES', 'ROBOT', 'PORT'),
+                        help='serve the page of one made-up run until somebody ends it')
+    options = parser.parse_args()
+    if options.serve:
+        count, robot, number = options.serve
+        show_made_up(int(count), robot, int(number))
+    images = options.folder
     images.mkdir(parents=True, exist_ok=True)
-    if made_up:
+    if options.made_up:
         photograph_made_up(images)
         return 0
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')

@@ -52,6 +52,7 @@ class Averaged:
         self.bank, self.factors, self.prior = bank, tuple(factors), prior
         self.models = tuple(Student(bank.at(f)) for f in factors)
         self.weights = np.full(len(self.models), 1.0 / len(self.models))
+        self.main = self.models[0]  # the posterior of the length scale that the data like best
         self.kept: list[tuple[float, Student]] = []  # weights, adding up to one, and models
         self.q: list[float] = []  # quantile factors of those
         self.evidence = 0.0  # ln p(y), averaged over the factors

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from pacsbo_ros.core.arrays import doubled
 from pacsbo_ros.core.convolution import Convolution
 from pacsbo_ros.core.kernels import Array, Kernel
 
@@ -76,9 +77,7 @@ class Correlations:
         """Take one point that was measured in an epoch."""
         N = self.count
         if len(self._A) == N:
-            self._A = np.vstack([self._A, np.empty_like(self._A)])
-            self._age = np.pad(self._age, (0, N))
-            self._M = np.pad(self._M, (0, N))
+            self._A, self._age, self._M = doubled(self._A), doubled(self._age), doubled(self._M, 2)
         if len(self._K) == N:
             self._K = np.vstack([self._K, np.empty_like(self._K)])
         u = self.C.scaled(x)

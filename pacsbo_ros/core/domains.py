@@ -19,6 +19,7 @@ many to count: it holds the hull, so a norm on it is no smaller.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from pacsbo_ros.core.kernels import Array
@@ -116,9 +117,14 @@ class Domains:
 
 def innermost(names: tuple[str, ...], hull: Hull, X: Array) -> np.ndarray:
     """Give the index in `names` of the innermost domain of each point."""
-    table = np.array([min(names.index(d) for d in DOMAINS[k:] if d in names)
-                      for k in range(len(DOMAINS))])
-    return table[hull.innermost(X)]
+    return _positions(names)[hull.innermost(X)]
+
+
+@lru_cache
+def _positions(names: tuple[str, ...]) -> np.ndarray:
+    """Give for hull, enlarged hull and box the index of the innermost that is in use."""
+    return np.array([min(names.index(d) for d in DOMAINS[k:] if d in names)
+                     for k in range(len(DOMAINS))])
 
 
 def half_spaces(A: Array) -> tuple[Array, Array]:

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import math
 
 import numpy as np
+from pacsbo_ros.core.arrays import doubled
 from pacsbo_ros.core.kernels import Array, Kernel
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dtrtrs
@@ -78,7 +79,8 @@ class GaussianProcess:
         """Take one sample and give the row that it appends."""
         N = self.count
         if len(self._A) == N:
-            self._grow()
+            self._A, self._Y, self._W = (doubled(M) for M in (self._A, self._Y, self._W))
+            self._L = doubled(self._L, axes=2)
         k = self.kernel(x, self.A)[0] if N else np.empty(0)
         ell = solve_lower(self.L, k) if N else k
         # Exactly, pivot² >= λ; rounding may not push it below.
@@ -122,12 +124,6 @@ class GaussianProcess:
     def log_det(self) -> float:
         """Give ln det(I + K/λ)."""
         return self._log_det
-
-    def _grow(self) -> None:
-        extra = len(self._A)
-        self._A, self._Y, self._W = (
-            np.vstack([M, np.empty_like(M)]) for M in (self._A, self._Y, self._W))
-        self._L = np.pad(self._L, ((0, extra), (0, extra)))
 
 
 class Posterior:

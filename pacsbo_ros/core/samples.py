@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from pacsbo_ros.core import noise
+from pacsbo_ros.core.arrays import doubled
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.settings import Settings
 
@@ -100,8 +101,7 @@ class Samples:
         """Take one sample."""
         N = self.count
         if len(self._A) == N:
-            self._A, self._Y, self._T = (
-                np.vstack([M, np.zeros_like(M)]) for M in (self._A, self._Y, self._T))
+            self._A, self._Y, self._T = (doubled(M) for M in (self._A, self._Y, self._T))
         self._A[N], self._Y[N], self._T[N] = sample.point, sample.values, sample.noise or 0.0
         self.repeats.add(sample.point, self._Y[N].copy())
         self.count += 1

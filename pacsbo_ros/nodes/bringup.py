@@ -66,7 +66,8 @@ COMMON = (
              'file.'),
     Argument('tf', 'auto', 'Publish the frames of the robot, if it has a URDF; auto does so '
              'with rviz.', ('auto', *BOOLEAN)),
-    Argument('record', 'false', 'Record all topics with rosbag2 into the run folder.', BOOLEAN),
+    Argument('record', 'false', 'Record all topics into the run folder: true with rosbag2, mcap '
+             'without it (pip install mcap).', (*BOOLEAN, 'mcap')),
     Argument('log_level', 'info', 'How much the nodes say.',
              ('debug', 'info', 'warn', 'error', 'fatal')),
 )
@@ -239,14 +240,18 @@ def _views(values: Mapping[str, str], share: Path, optimizer: dict[str, Any],
                        '--ros-args', '--params-file', str(config / 'diagnostics.yaml')),
                   view('rqt', 'rqt_gui', 'rqt_gui', '--perspective-file',
                        str(_perspective(config, values['namespace'].strip('/'), subject.name)))]
-    if values['record'] == 'true':
+    if values['record'] != 'false':
         # The recorder has to know the folder, so it is chosen here.
         folder = optimizer['resume'] or optimizer['run_dir'] or _new_folder()
         if not optimizer['resume']:
             optimizer['run_dir'] = folder
-        words = ('bag', 'record', '--all-topics', '--disable-keyboard-controls', '--output',
-                 f'{folder}/bag-{datetime.now():%Y%m%d-%H%M%S}')
-        views.append(replace(view('rosbag2', 'ros2', 'ros2bag', *words), node=False))
+        file = f'{folder}/bag-{datetime.now():%Y%m%d-%H%M%S}'
+        if values['record'] == 'mcap':
+            views.append(replace(view('recorder', 'recorder', PACKAGE, output=f'{file}.mcap'),
+                                 module='mcap'))
+        else:
+            words = ('bag', 'record', '--all-topics', '--disable-keyboard-controls', '--output')
+            views.append(replace(view('rosbag2', 'ros2', 'ros2bag', *words, file), node=False))
     return views
 
 

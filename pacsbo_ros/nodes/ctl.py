@@ -10,6 +10,7 @@ The exit code is 0 if the graph did what was asked, 1 if it refused, 2 if nobody
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import time
 
@@ -33,6 +34,19 @@ WORDS = {  # what can be asked for: who does it, and what it does
 STATUS = 'status'
 
 
+def service(word: str) -> str:
+    """Return the service that does it, as seen from the graph's namespace."""
+    return f'{WORDS[word][0]}/{word}'
+
+
+def line(word: str, namespace: str = '/') -> str:
+    """Return the command that says it and works where we are."""
+    where = '' if namespace == '/' else f'--namespace {namespace}'
+    if shutil.which('ros2'):
+        return f'ros2 run pacsbo_ros ctl {word} {where}'.strip()
+    return f'make {word}' + (f' ARGS="{where}"' if where else '')
+
+
 def code_name(message, code: int) -> str:
     """Return the name of a state code of a message, or its number where it has none."""
     names = {value: name for name in dir(type(message)) if name.isupper()
@@ -42,15 +56,16 @@ def code_name(message, code: int) -> str:
 
 def ask(node: Node, executor: SingleThreadedExecutor, word: str, timeout: float) -> int:
     """Call one service and print its answer."""
-    client = node.create_client(Trigger, word)
+    client = node.create_client(Trigger, service(word))
     deadline = time.monotonic() + timeout
     while not client.service_is_ready() and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.05)
     future = client.call_async(Trigger.Request())
     executor.spin_until_future_complete(future, max(0.1, deadline - time.monotonic()))
     if not future.done():
-        print(f'error: nobody answered {node.resolve_service_name(word)} within {timeout:g} s; is '
-              f'{WORDS[word][0]} running, in this namespace and ROS domain?', file=sys.stderr)
+        print(f'error: nobody answered {node.resolve_service_name(service(word))} within '
+              f'{timeout:g} s; is {WORDS[word][0]} running, in this namespace and ROS domain?',
+              file=sys.stderr)
         return 2
     answer = future.result()
     print(answer.message if answer.success else f'refused: {answer.message}')

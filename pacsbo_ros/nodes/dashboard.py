@@ -24,6 +24,7 @@ from pacsbo_ros.msg import (
     Robot,
     SafetyStatus,
 )
+from pacsbo_ros.nodes.ctl import service, WORDS
 from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
 from pacsbo_ros.nodes.spinning import (
     EVENTS,
@@ -42,7 +43,6 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
-SERVICES = ('pause', 'resume', 'approve', 'finish', 'stop', 'reset', 'arm')
 PATIENCE = 3.0  # s until an unanswered service call is reported
 PARAMETERS = (
     Parameter('host', '127.0.0.1', 'Address to listen on; any other than this machine needs a '
@@ -84,7 +84,8 @@ class Dashboard(Node):
                 (GainMap, 'gain_map', self._on_map, LATCHED),
                 (EpisodeResult, 'episode_result', self._on_result, EVENTS)):
             self.create_subscription(kind, topic, self._shown(topic, callback), qos)
-        self._buttons = {name: self.create_client(Trigger, name) for name in SERVICES}
+        self._buttons = {
+            word: self.create_client(Trigger, service(word)) for word in WORDS}
         steady_timer(self, 1.0, self._look_after)
 
     # From the graph to the page.

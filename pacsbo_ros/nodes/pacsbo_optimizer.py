@@ -17,6 +17,7 @@ from pacsbo_ros.action import RunEpisode
 from pacsbo_ros.core import REPEAT
 from pacsbo_ros.msg import Candidate, EpisodeResult, GainMap, OptimizerState
 from pacsbo_ros.nodes import progress, terminal
+from pacsbo_ros.nodes.ctl import line
 from pacsbo_ros.nodes.diagnostics import ERROR, Health, OK, report_health, WARN
 from pacsbo_ros.nodes.parameters import declare, StartError
 from pacsbo_ros.nodes.robot_link import meet_robot, RobotLink
@@ -153,8 +154,7 @@ class PacsboOptimizer(Node):
             elif not wishes.approved:
                 self.get_logger().warning(
                     f'candidate {trial.iteration} {terminal.values_text(trial.values)} waits for '
-                    f'your approval: ros2 service call {self.resolve_service_name("approve")} '
-                    'std_srvs/srv/Trigger')
+                    f'your approval: {line("approve", self.get_namespace())}')
                 self._say(OptimizerState.AWAITING_APPROVAL, 'call approve to run the candidate',
                           trial)
                 waiting.wait(lambda: wishes.approved or wishes.paused or self._dropped(trial))

@@ -24,6 +24,7 @@ TABLES = {
     'pacsbo_optimizer': 'pacsbo_ros.nodes.tuning_parameters',
     'simulated_plant': 'pacsbo_ros.nodes.simulated_plant',
     'record_chirp': 'pacsbo_ros.nodes.record_chirp',
+    'recorder': 'pacsbo_ros.nodes.recorder',
     'progress_markers': 'pacsbo_ros.nodes.progress_markers',
     'dashboard': 'pacsbo_ros.nodes.dashboard',
 }

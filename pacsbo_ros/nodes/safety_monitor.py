@@ -95,9 +95,9 @@ class SafetyMonitor(Node):
             self.create_subscription(Heartbeat, 'operator_heartbeat', self._on_operator,
                                      HEARTBEAT)
         self.create_subscription(Robot, 'robot', self._on_robot, LATCHED)
-        self.create_service(Trigger, 'arm', self._on_arm)
-        self.create_service(Trigger, 'stop', self._on_stop)
-        self.create_service(Trigger, 'reset', self._on_reset)
+        self.create_service(Trigger, '~/arm', self._on_arm)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        self.create_service(Trigger, '~/reset', self._on_reset)
         steady_timer(self, 0.01, self._tick)
         report_health(self, 'safety', self._health)
         self.punctual = not p.auto_arm  # a robot that a person arms does not wait

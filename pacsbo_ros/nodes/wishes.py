@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from pacsbo_ros.nodes.ctl import line
 from pacsbo_ros.nodes.waiting import Waiting
 from rclpy.node import Node
 from std_srvs.srv import Trigger
@@ -21,14 +22,13 @@ class Wishes:
         self.asking = False  # it was said that this waits for the operator
         for name, callback in (('pause', self._on_pause), ('resume', self._on_resume),
                                ('approve', self._on_approve), ('finish', self._on_finish)):
-            node.create_service(Trigger, name, callback)
+            node.create_service(Trigger, f'~/{name}', callback)
 
     def ask_person(self, why: str) -> None:
         """Stop before the next episode until a person has looked and calls resume."""
         self.pause_reason, self.paused = f'{why}: look at the robot', True
         self._node.get_logger().error(
-            f'{self.pause_reason}, then ros2 service call '
-            f'{self._node.resolve_service_name("resume")} std_srvs/srv/Trigger')
+            f'{self.pause_reason}, then {line("resume", self._node.get_namespace())}')
 
     def _answer(self, response: Trigger.Response, words: str,
                 ok: bool = True) -> Trigger.Response:

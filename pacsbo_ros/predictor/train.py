@@ -22,24 +22,15 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import sha256
-from importlib.util import find_spec
 import json
 import math
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
 from pacsbo_ros.core.kernels import SHAPES
 from pacsbo_ros.core.settings import DOMAINS, Settings
-from pacsbo_ros.executors import (
-    add_executor_options,
-    carry_out,
-    executor_factory,
-    MakeExecutor,
-    UsageError,
-    whole,
-)
+from pacsbo_ros.executors import carry_out, executor_factory, MakeExecutor
 from pacsbo_ros.predictor.calibration import calibrate, uncalibrated
 from pacsbo_ros.predictor.checkpoint import (
     Checkpoint,
@@ -48,6 +39,7 @@ from pacsbo_ros.predictor.checkpoint import (
     load_checkpoint,
     save_checkpoint,
 )
+from pacsbo_ros.predictor.command import check, parser_of
 from pacsbo_ros.predictor.data import Family, Plan, Trajectories
 from pacsbo_ros.predictor.model import Calibration, Network, NormPredictor
 from pacsbo_ros.predictor.workers import trajectories
@@ -184,9 +176,9 @@ class Trainer:
         c = self.choices
         cut = [int((1 - VALIDATION) * len(p)) for p in parts]
         train = Trajectories.join([p.take(slice(k)) for p, k in zip(parts, cut, strict=True)])
-        check = Trajectories.join(
+        rest = Trajectories.join(
             [p.take(slice(k, None)) for p, k in zip(parts, cut, strict=True)])
-        return fit(train, check, c.window, c.coverage, c.seed, epochs=c.epochs,
+        return fit(train, rest, c.window, c.coverage, c.seed, epochs=c.epochs,
                    progress=self.progress)[0]
 
     def _calibrate(self, stage: int, share: int) -> Calibration:
@@ -253,25 +245,13 @@ def _plain(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog='train_predictor', description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--dimensions', type=int, nargs='+', default=[1], choices=RECIPES,
-                        help='one checkpoint for each (default: 1)')
+    parser = parser_of('train_predictor', __doc__, RECIPES, [1], 'build/predictor', NUMBERS,
+                       Choices())
     parser.add_argument('--kernel', default='matern32', choices=SHAPES,
                         help='(default: matern32)')
-    parser.add_argument('--out', type=Path, default=Path('predictors'),
-                        help='folder for the checkpoints (default: predictors)')
-    parser.add_argument('--work', type=Path, default=Path('build/predictor'),
-                        help='folder for trajectories, so that a training can go on '
-                             '(default: build/predictor)')
-    for name, (least, most, words) in NUMBERS.items():
-        default = getattr(Choices(), name)
-        parser.add_argument(f'--{name}', type=whole(least, most), default=default,
-                            help=f'{words} (default: {default})')
     parser.add_argument('--coverage', type=_coverage, default=Choices().coverage,
                         help='share of functions whose norm an estimate has to reach '
                              f'(default: {Choices().coverage})')
-    add_executor_options(parser)
     return parser
 
 
@@ -293,10 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _train_all(options: argparse.Namespace) -> None:
-    if find_spec('torch') is None:  # now, not after the first trajectories
-        raise UsageError('training needs torch: pip install .[train], or make setup TRAIN=1')
-    writable('out', options.out)
-    writable('work', options.work)
+    check(options)
     choices = Choices(**{f.name: getattr(options, f.name) for f in fields(Choices)})
     make_executor = executor_factory(options.workers, options.scheduler)
     for n in options.dimensions:
@@ -304,16 +281,6 @@ def _train_all(options: argparse.Namespace) -> None:
         path = options.out / checkpoint_name(options.kernel, n)
         digest = save_checkpoint(path, made)
         print(f'{path}: sha256 {digest}\n{_words(made.metrics)}', flush=True)
-
-
-def writable(name: str, folder: Path) -> None:
-    """Make the folder of an option, or say that it cannot be used."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise UsageError(f'{name} is {folder}; nothing can be written there '
-                         f'({error.strerror}): choose another folder') from error
 
 
 def _words(found: dict[str, Any]) -> str:

@@ -25,22 +25,15 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 import hashlib
-from importlib.util import find_spec
 import json
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.executors import (
-    add_executor_options,
-    carry_out,
-    executor_factory,
-    MakeExecutor,
-    UsageError,
-    whole,
-)
+from pacsbo_ros.executors import carry_out, executor_factory, MakeExecutor
 from pacsbo_ros.predictor.calibration import conformal_quantile
+from pacsbo_ros.predictor.command import check, parser_of
 from pacsbo_ros.predictor.loops import LENGTH_SCALE, Loops, Plan, run, STRETCH
 from pacsbo_ros.predictor.model import Network
 from pacsbo_ros.predictor.multiplier import (
@@ -51,7 +44,6 @@ from pacsbo_ros.predictor.multiplier import (
     MultiplierPredictor,
     save_multiplier,
 )
-from pacsbo_ros.predictor.train import writable
 from pacsbo_ros.predictor.workers import collect
 
 TRAINING, CALIBRATION, TEST = (0, 1000, 2000)  # added to the seed: functions of each stage
@@ -172,9 +164,9 @@ class Trainer:
             cut = int((1 - VALIDATION) * len(made))
             parts[0].append(rows(made.take(slice(cut)), n))
             parts[1].append(rows(made.take(slice(cut, None)), n))
-        train, check = ((np.concatenate([X for X, _ in p]), np.concatenate([y for _, y in p]))
+        train, rest = ((np.concatenate([X for X, _ in p]), np.concatenate([y for _, y in p]))
                         for p in parts)
-        return fit_rows(train, check, TAU, c.seed, HIDDEN, c.epochs, self.progress)[0]
+        return fit_rows(train, rest, TAU, c.seed, HIDDEN, c.epochs, self.progress)[0]
 
     def _constant(self, eta: MultiplierPredictor, n: int) -> float:
         c = self.choices
@@ -196,36 +188,16 @@ class Trainer:
         return found
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog='train_multiplier', description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('--dimensions', type=int, nargs='+', default=list(LENGTH_SCALE),
-                        choices=LENGTH_SCALE, help='numbers of parameters (default: 1 2 3 4)')
-    parser.add_argument('--out', type=Path, default=Path('predictors'),
-                        help='folder for the checkpoint (default: predictors)')
-    parser.add_argument('--work', type=Path, default=Path('build/multiplier'),
-                        help='folder for runs, so that a training can go on '
-                             '(default: build/multiplier)')
-    for name, (least, most, words) in NUMBERS.items():
-        default = getattr(Choices(), name)
-        parser.add_argument(f'--{name}', type=whole(least, most), default=default,
-                            help=f'{words} (default: {default})')
-    add_executor_options(parser)
-    return parser
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train the predictor that the command line asks for."""
-    parser = _parser()
+    parser = parser_of('train_multiplier', __doc__, LENGTH_SCALE, list(LENGTH_SCALE),
+                       'build/multiplier', NUMBERS, Choices())
     options = parser.parse_args(arguments)
     return carry_out(parser, lambda: _train(options))
 
 
 def _train(options: argparse.Namespace) -> None:
-    if find_spec('torch') is None:  # now, not after the first runs
-        raise UsageError('training needs torch: pip install .[train], or make setup TRAIN=1')
-    writable('out', options.out)
-    writable('work', options.work)
+    check(options)
     choices = Choices(**{name: getattr(options, name) for name in NUMBERS})
     made = Trainer(tuple(sorted(set(options.dimensions))), choices,
                    executor_factory(options.workers, options.scheduler), options.work).train()

@@ -40,6 +40,7 @@ class Told:
     """All that a method may know; the last two are for those that assume to be told the truth."""
 
     dimension: int
+    starts: int
     threshold: float
     budget: int
     noise_bound: float
@@ -50,8 +51,9 @@ class Told:
     @classmethod
     def of(cls, problem: Problem) -> Told:
         """Give what a problem tells."""
-        return cls(problem.starts.shape[1], problem.threshold, problem.budget,
-                   problem.noise_bound, problem.kernel, problem.norm, problem.lipschitz)
+        return cls(problem.starts.shape[1], len(problem.starts), problem.threshold,
+                   problem.budget, problem.noise_bound, problem.kernel, problem.norm,
+                   problem.lipschitz)
 
 
 class Method(Protocol):

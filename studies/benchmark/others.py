@@ -137,6 +137,8 @@ class SafeCmaEs:
 
     def __init__(self, told: Told, seed: int) -> None:
         self._package = _need('cmaes.safe_cma', 'cmaes (Safe CMA-ES needs gpytorch)')
+        if told.dimension < 2:
+            raise Unable('it needs two parameters or more')
         self._told, self._seed = told, seed
         self._starts: list[tuple[Array, float]] = []
         self._cma = None

@@ -2,25 +2,36 @@
 """Our own methods and SafeOpt, by the core of the package."""
 from __future__ import annotations
 
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from pacsbo_ros.core import NothingToPropose, SafeOptimizer, Settings
 from pacsbo_ros.core.kernels import Array
+from pacsbo_ros.core.settings import factors
 from pacsbo_ros.predictor import CheckpointError, load_predictor
+from pacsbo_ros.predictor.multiplier import load_multiplier_checkpoint, MultiplierPredictor
 from studies.baselines import CONSTANT_BETA, constant_beta
 from studies.benchmark.method import method, Told, Unable
 from studies.worlds import SIDE
+
+MULTIPLIERS = Path(__file__).parents[2] / 'docs' / 'predictor' / 'multiplier.json'
 
 
 def _problem(told: Told) -> dict[str, Any]:
     """Give the settings that describe the problem."""
     n = told.dimension
-    if not np.isfinite(told.norm) and n > 10:
-        raise Unable(f'{n} parameters; the core takes 1 to 10')
     return {'dimension': n, 'constraints': 0, 'reward_threshold': told.threshold,
+            'starts': told.starts, 'budget': told.budget,
             'kernel': told.kernel.name, 'length_scales': told.kernel.length_scales,
             'noise_bound': told.noise_bound, 'candidates': SIDE[n] ** n if n in SIDE else 0}
+
+
+@lru_cache
+def _multipliers() -> MultiplierPredictor:
+    """Read the predictor once."""
+    return load_multiplier_checkpoint(MULTIPLIERS).predictor
 
 
 class _Core:
@@ -43,6 +54,28 @@ class _Core:
 def default(told: Told, seed: int) -> _Core:
     """Give the default of the package."""
     return _Core(Settings(**_problem(told)), seed)
+
+
+@method('pacsbo, size told')
+def sized(told: Told, seed: int) -> _Core:
+    """Give the default with values expected to be of size one, as a kernel of variance one is."""
+    return _Core(Settings(**_problem(told), scale_prior=1.0), seed)
+
+
+@method('pacsbo, ℓ from data')
+def averaged(told: Told, seed: int) -> _Core:
+    """Give the default that takes the told length scale for a first guess."""
+    return _Core(Settings(**_problem(told), length_scale_factors=factors(told.dimension)), seed)
+
+
+@method('pacsbo with multipliers')
+def multiplied(told: Told, seed: int) -> _Core:
+    """Give the default with the trained predictor of multipliers."""
+    predictor = _multipliers()
+    if told.dimension not in predictor.dimensions:
+        known = ', '.join(map(str, predictor.dimensions))
+        raise Unable(f'the predictor knows {known} parameters')
+    return _Core(Settings(**_problem(told)), seed, predictor=predictor)
 
 
 @method('pacsbo as in the paper')

@@ -47,8 +47,8 @@ def test_local_energies_of_the_library_equal_explicit_forms_all_through_a_run(n)
         A, _ = optimizer.samples
         points = [A]
         for domain in ('hull', 'enlarged'):
-            inside = run.domains.masks[domain] & (
-                ~run.domains.masks['hull'] if domain == 'enlarged' else True)
+            inside = run.domains().masks[domain] & (
+                ~run.domains().masks['hull'] if domain == 'enlarged' else True)
             order = run.rule._order[inside[run.rule._order]][:settings.reference_points]
             points.append(run.X[order])
             U = np.vstack(points)

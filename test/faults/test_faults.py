@@ -12,6 +12,7 @@ from faults.graph import own_domain
 from faults.others import limit_in_the_loop
 from faults.rig import Rig
 
+pytestmark = pytest.mark.graph
 SOME = {
     'processes': ['monitor: SIGKILL', 'monitor: hung callback', 'operator: SIGSTOP',
                   'controller: SIGKILL', 'controller: SIGTERM', 'plant: SIGSTOP',

@@ -4,6 +4,7 @@ import pytest
 # flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import graph as graphs
+from faults.forked import Forked
 
 # A busy machine may hold a process up for longer than the watchdogs of a robot allow. Tests that
 # are not about these times use wide ones.
@@ -13,6 +14,8 @@ PATIENT_MONITOR = {'state_timeout': 1.0, 'heartbeat_timeout': 1.0}
 
 class Graph(graphs.Graph):
     """The processes of one test and an operator who watches them."""
+
+    make = Forked
 
     def start_monitor(self, **parameters):
         return self.start('safety_monitor', **{'auto_arm': True, **PATIENT_MONITOR, **parameters})
@@ -37,6 +40,14 @@ def ros_domain():
 @pytest.fixture
 def graph(tmp_path):
     made = Graph(tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """Start nodes that end by themselves: nobody watches, nothing moves."""
+    made = Graph(tmp_path, topics=())
     yield made
     made.close()
 

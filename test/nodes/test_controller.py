@@ -3,6 +3,7 @@ from dataclasses import asdict
 import math
 import signal
 
+from faults.graph import Process
 from pacsbo_ros.msg import ControllerState, EpisodeResult
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.episode_settings import Limits
@@ -152,8 +153,8 @@ def test_live_gains_drive_by_hand_but_not_into_an_episode(graph):
     ({'plant': 'qube'}, 'SDK'),
     ({'push_time': 7.0}, 'push'),
 ])
-def test_bad_parameters_end_the_start_with_one_line(graph, parameters, words):
-    process = graph.start('furuta_controller', **parameters)
+def test_bad_parameters_end_the_start_with_one_line(alone, parameters, words):
+    process = alone.start('furuta_controller', **parameters)
     assert process.wait() == 2
     lines = [line for line in process.output.splitlines() if line.startswith('error: ')]
     assert len(lines) == 1
@@ -174,6 +175,7 @@ def test_an_episode_that_starts_hanging_swings_up_before_the_gains_are_tried(gra
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_order_though_linear_algebra_has_threads(graph, monkeypatch, number):
     monkeypatch.delenv('OMP_NUM_THREADS', raising=False)
+    graph.make = Process  # with imports of its own
     controller = graph.start_controller()
     graph.client.wait('controller_state')
     controller.signal(number)

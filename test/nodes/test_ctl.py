@@ -3,37 +3,48 @@
 import subprocess
 import sys
 
+from faults.forked import Fork
+from faults.graph import wait_for
 from pacsbo_ros.msg import SafetyStatus
 from pacsbo_ros.nodes import ctl
 
 
-def run(*words):
-    return subprocess.run([sys.executable, '-m', 'pacsbo_ros.nodes.ctl', *words],
-                          capture_output=True, text=True, timeout=120, check=False)
+def test_stop_reset_arm_and_status_reach_the_graph(ready, tmp_path):
+    log = tmp_path / 'ctl.log'
 
+    def run(word, timeout='60'):
+        log.write_text('')
+        words = ['ctl', word, '--timeout', timeout, '--namespace', ready.namespace]
+        return Fork(words, log, tmp_path).wait(120)
 
-def test_stop_reset_arm_and_status_reach_the_graph(ready):
-    where = ('--timeout', '60', '--namespace', ready.namespace)
-    assert run('stop', *where).returncode == 0
+    assert run('stop') == 0
     ready.client.wait('safety_status', lambda m: m.state == SafetyStatus.STOPPED)
-    refused = run('arm', *where)
-    assert refused.returncode == 1
-    assert 'refused' in refused.stdout
-    status = run('status', '--timeout', '5', '--namespace', ready.namespace)
-    assert status.returncode == 0
-    assert 'STOPPED' in status.stdout
-    assert run('reset', *where).returncode == 0
-    assert run('arm', *where).returncode == 0
+    assert run('arm') == 1
+    assert 'refused' in log.read_text()
+    wait_for(lambda: run('status', timeout='1') == 0, 'a status')
+    assert 'STOPPED' in log.read_text()
+    assert run('reset') == 0
+    assert run('arm') == 0
     ready.client.wait('safety_status', lambda m: m.state == SafetyStatus.ARMED)
 
 
 def test_silence_is_told_in_one_line():
-    done = run('pause', '--timeout', '0.5', '--namespace', 'nobody_here')
+    done = subprocess.run(
+        [sys.executable, '-m', 'pacsbo_ros.nodes.ctl', 'pause', '--timeout', '0.5',
+         '--namespace', 'nobody_here'], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
-    assert '/nobody_here/pause' in done.stderr
+    assert '/nobody_here/pacsbo_optimizer/pause' in done.stderr
 
 
 def test_an_unknown_code_has_a_number():
     assert ctl.code_name(SafetyStatus(), SafetyStatus.ARMED) == 'ARMED'
     assert ctl.code_name(SafetyStatus(), 77) == 'state 77'
+
+
+def test_the_line_that_people_are_told_works_where_they_are(monkeypatch):
+    monkeypatch.setattr(ctl.shutil, 'which', lambda _: None)
+    assert ctl.line('resume') == 'make resume'
+    assert ctl.line('resume', '/left') == 'make resume ARGS="--namespace /left"'
+    monkeypatch.setattr(ctl.shutil, 'which', lambda name: f'/bin/{name}')
+    assert ctl.line('resume', '/left') == 'ros2 run pacsbo_ros ctl resume --namespace /left'

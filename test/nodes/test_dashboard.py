@@ -318,12 +318,12 @@ def test_codes_and_sizes_that_nobody_expects_do_not_end_its_thread(graph):
         page.destroy_node()
 
 
-def test_it_refuses_to_start_in_one_clear_line(graph):
+def test_it_refuses_to_start_in_one_clear_line(alone):
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
         taken.listen()
         port = taken.getsockname()[1]
-        started = [(graph.start('dashboard', **parameters), said) for parameters, said in (
+        started = [(alone.start('dashboard', **parameters), said) for parameters, said in (
             ({'host': '0.0.0.0'}, 'no token is set'), ({'port': 99999}, 'port is 99999'),
             ({'host': 'no.such.host.invalid', 'token': 'x'}, 'no.such.host.invalid'),
             ({'port': port}, f'port {port}: Address already in use'))]
@@ -335,11 +335,11 @@ def test_it_refuses_to_start_in_one_clear_line(graph):
             assert 'Traceback' not in process.output
 
 
-def test_without_nicegui_it_says_what_to_install(graph, monkeypatch, tmp_path):
+def test_without_nicegui_it_says_what_to_install(alone, monkeypatch, tmp_path):
     (tmp_path / 'nicegui.py').write_text(
         "raise ModuleNotFoundError('No module named nicegui', name='nicegui')\n")
     monkeypatch.setenv('PYTHONPATH', f'{tmp_path}{os.pathsep}{os.environ.get("PYTHONPATH", "")}')
-    process = graph.start('dashboard', port=free_port())
+    process = alone.start('dashboard', port=free_port())
     assert process.wait() == 2
     assert process.output.strip().splitlines()[-1] == (
         'error: the live page needs NiceGUI: pip install "pacsbo_ros[dashboard]" (or pip install '

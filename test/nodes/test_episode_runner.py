@@ -7,7 +7,8 @@ import pytest
 # flake8: noqa: E402, I100
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import parameters as breaking
-from faults.graph import Process, wait_for
+from faults.forked import Forked
+from faults.graph import wait_for
 from faults.parameters import Bench, CANDIDATE, ORIGINALS, WILD
 from pacsbo_ros.nodes.live_checks import check_call, check_parameters, fill, subscribe
 from pacsbo_ros.nodes.parameter_calls import ParameterCalls
@@ -18,9 +19,15 @@ import rclpy
 import yaml
 
 
+class QuickBench(Bench):
+    """The same without waiting for imports."""
+
+    make = Forked
+
+
 @pytest.fixture(scope='module')
 def bench(tmp_path_factory):
-    made = Bench(tmp_path_factory.mktemp('bench'))
+    made = QuickBench(tmp_path_factory.mktemp('bench'))
     made.start_target()
     yield made
     made.close()
@@ -73,7 +80,7 @@ def test_ctrl_c_returns_when_the_originals_are_back(ready):
 
 
 def test_a_second_runner_on_the_same_node_is_refused(ready, tmp_path):
-    process = Process('episode_runner', tmp_path, '', {
+    process = Forked('episode_runner', tmp_path, '', {
         'task_file': str(ready.task), 'run_dir': str(tmp_path / 'other'), 'patience': 5.0,
         'predecessor': 1.0})
     assert process.wait() == 2
@@ -87,7 +94,7 @@ def test_a_wrong_task_is_one_line_and_nothing_is_started(tmp_path, text, words):
     path = tmp_path / 'task.yaml'
     if text is not None:
         path.write_text(text)
-    process = Process('episode_runner', tmp_path, '', {'task_file': str(path)})
+    process = Forked('episode_runner', tmp_path, '', {'task_file': str(path)})
     assert process.wait() == 2
     assert words in process.output
     assert len(process.output.strip().splitlines()) == 1

@@ -12,6 +12,7 @@ pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make tes
 from pacsbo_ros.robots.parameters.task import load
 import yaml
 
+pytestmark = pytest.mark.graph
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
 PATIENCE = 240.0  # s
 

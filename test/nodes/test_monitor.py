@@ -145,7 +145,7 @@ def test_a_frozen_controller_is_noticed_and_reset_waits_for_it(graph):
     ({'values.k_alpha.lower': 200.0}, 'range of k_alpha'),
     ({'state_timeout': 0.0}, 'state_timeout'),
 ])
-def test_bad_limits_end_the_start_with_one_line(graph, parameters, words):
-    process = graph.start('safety_monitor', **parameters)
+def test_bad_limits_end_the_start_with_one_line(alone, parameters, words):
+    process = alone.start('safety_monitor', **parameters)
     assert process.wait() == 2
     assert [words in line for line in process.output.splitlines() if 'error: ' in line] == [True]

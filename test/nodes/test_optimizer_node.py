@@ -255,8 +255,8 @@ def test_it_waits_for_a_graph_that_starts_later(graph):
     ({'resume': '/tmp', 'run_dir': ''}, 'resume is /tmp'),
     ({'run_dir': '/proc/none'}, 'run folder'),
 ])
-def test_bad_parameters_end_the_start_with_one_line(graph, parameters, words):
-    refused(graph.start_optimizer(**parameters), words)
+def test_bad_parameters_end_the_start_with_one_line(alone, parameters, words):
+    refused(alone.start_optimizer(**parameters), words)
 
 
 @pytest.mark.parametrize(('parameters', 'words'), [

@@ -6,21 +6,19 @@ from faults.graph import wait_for
 from pacsbo_ros.robots.furuta.recordings import read_recordings
 import pytest
 
-pytestmark = pytest.mark.graph
 
-
-def test_a_recording_of_the_simulated_pendulum_can_be_identified(graph, tmp_path):
-    recorder = graph.start('record_chirp', duration=3.0, output='mine.csv')
+def test_a_recording_of_the_simulated_pendulum_can_be_identified(alone, tmp_path):
+    recorder = alone.start('record_chirp', duration=3.0, output='mine.csv')
     assert recorder.wait() == 0, recorder.output
     (recording,) = read_recordings(tmp_path / 'mine.csv')
     assert recording.duration == pytest.approx(3.0, abs=0.01)
-    again = graph.start('record_chirp', duration=3.0, output='mine.csv')
+    again = alone.start('record_chirp', duration=3.0, output='mine.csv')
     assert again.wait() == 2
     assert 'which exists' in again.output
 
 
-def test_nothing_real_moves_before_a_person_says_that_it_hangs(graph):
-    recorder = graph.start('record_chirp', plant='topics', output='mine.csv')
+def test_nothing_real_moves_before_a_person_says_that_it_hangs(alone):
+    recorder = alone.start('record_chirp', plant='topics', output='mine.csv')
     assert recorder.wait() == 2
     assert 'add -p arm:=true' in recorder.output
 
@@ -41,7 +39,7 @@ def test_a_recorder_that_is_ended_leaves_zero_volts(graph, tmp_path):
     assert not (tmp_path / 'mine.csv').exists()
 
 
-def test_a_recorder_without_a_pendulum_says_so(graph):
-    recorder = graph.start('record_chirp', plant='topics', arm=True, output='mine.csv')
+def test_a_recorder_without_a_pendulum_says_so(alone):
+    recorder = alone.start('record_chirp', plant='topics', arm=True, output='mine.csv')
     assert recorder.wait() == 1
     assert 'no fresh state' in recorder.output

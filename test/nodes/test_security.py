@@ -105,9 +105,11 @@ def test_only_the_right_enclaves_give_verdicts_send_goals_reset_and_arm():
     assert holders('topics', 'publish', '/candidate') == {'/pacsbo/optimizer'}
     assert holders('topics', 'publish', '/operator_heartbeat') == {'/pacsbo/operator'}
     assert holders('actions', 'call', '/run_episode') == {'/pacsbo/optimizer', '/pacsbo/operator'}
-    for service in ('/reset', '/arm', '/furuta_controller/set_parameters'):
+    for service in ('/safety_monitor/reset', '/safety_monitor/arm',
+                    '/furuta_controller/set_parameters'):
         assert holders('services', 'request', service) == {'/pacsbo/operator'}
-    assert holders('services', 'request', '/stop') == {'/pacsbo/operator', '/pacsbo/viewers'}
+    assert holders('services', 'request', '/safety_monitor/stop') == {
+        '/pacsbo/operator', '/pacsbo/viewers'}
 
 
 def test_the_bring_up_puts_every_node_into_its_enclave():

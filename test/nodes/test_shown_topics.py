@@ -13,7 +13,8 @@ import yaml
 CONFIG = Path(__file__).resolve().parents[2] / 'config'
 TOPICS = ('markers/robot', 'markers/gain_map', 'markers/candidate', 'optimizer_state',
           'controller_state', 'safety_status', 'episode_result')
-SERVICES = ('stop', 'pause', 'resume', 'reset')
+SERVICES = ('safety_monitor/stop', 'pacsbo_optimizer/pause', 'pacsbo_optimizer/resume',
+            'safety_monitor/reset')
 
 
 @pytest.fixture(scope='module')

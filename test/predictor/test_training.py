@@ -99,7 +99,7 @@ def told(capsys, *arguments):
 @pytest.fixture
 def with_torch(monkeypatch):
     """Let the command believe in torch, where only what comes before it is tested."""
-    monkeypatch.setattr(train, 'find_spec', lambda name: True)
+    monkeypatch.setattr('pacsbo_ros.predictor.command.find_spec', lambda name: True)
 
 
 @pytest.mark.parametrize(('arguments', 'words'), [
@@ -118,7 +118,7 @@ def test_a_wrong_argument_is_named_before_anything_begins(capsys, arguments, wor
 
 
 def test_without_torch_the_command_says_what_to_install(capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(train, 'find_spec', lambda name: None)
+    monkeypatch.setattr('pacsbo_ros.predictor.command.find_spec', lambda name: None)
     code, line = told(capsys, '--out', str(tmp_path / 'out'))
     assert (code, 'pip install .[train]' in line) == (1, True), line
     assert not (tmp_path / 'out').exists()

@@ -4,6 +4,7 @@ import ast
 import json
 from pathlib import Path
 import re
+from xml.etree import ElementTree
 
 import yaml
 
@@ -68,7 +69,7 @@ def test_a_caller_calls_what_its_tab_says():
     callers = perspective()['rqt_service_caller/ServiceCaller']
     titles = re.findall(r"'Call (\w+)'", (CONFIG / 'tune.perspective').read_text())
     assert 'stop' in titles
-    assert [c['current_service_name'] for c in callers] == [f'/{title}' for title in titles]
+    assert [c['current_service_name'].rsplit('/', 1)[1] for c in callers] == titles
 
 
 def test_the_analyzers_match_what_the_nodes_report():
@@ -79,3 +80,48 @@ def test_the_analyzers_match_what_the_nodes_report():
         r"report_health\(self, '([a-z ]+)'", p.read_text('utf-8'))}
     assert wanted == reported == {': control loop', ': safety', ': tuning run'}
     assert all(a['type'] == 'diagnostic_aggregator/GenericAnalyzer' for a in analyzers.values())
+
+
+KINDS = {'optimizer_state': 'OptimizerState', 'safety_status': 'SafetyStatus',
+         'safety_event': 'SafetyStatus', 'controller_state': 'ControllerState',
+         'episode_result': 'EpisodeResult'}
+
+
+def assert_published(topic, field):
+    """Check that a topic has a field that can be plotted, an array if it is indexed."""
+    name, bracket, _ = field.partition('[')
+    kinds = {name for kind, name in re.findall(
+        r'^([a-z0-9]+(?:\[\])?) +(\w+)(?= |$)',
+        (ROOT / 'msg' / f'{KINDS[topic]}.msg').read_text(), re.MULTILINE)
+        if kind.endswith('[]') == bool(bracket)}
+    assert name in kinds, (topic, field)
+
+
+def test_plotjuggler_plots_what_is_published():
+    root = ElementTree.parse(CONFIG / 'plotjuggler.xml').getroot()
+    paths = [curve.get('name').split('/')[1:] for curve in root.iter('curve')]
+    assert len(paths) >= 15
+    for topic, field in paths:
+        assert_published(topic, field)
+    assert {f'/{topic}' for topic, _ in paths} == {t.get('name') for t in root.iter('topic')}
+    for splitter in root.iter('DockSplitter'):
+        assert int(splitter.get('count')) == len(splitter.findall('DockArea'))
+
+
+def test_foxglove_shows_what_is_published_and_can_stop():
+    layout = json.loads((CONFIG / 'foxglove.json').read_text())
+    panels = layout['configById']
+    paths = [path['value'] for panel in panels.values() for path in panel.get('paths', ())]
+    paths += [panel['topicPath'] for panel in panels.values() if 'topicPath' in panel]
+    assert len(paths) >= 18
+    for path in paths:
+        assert_published(*path.removeprefix('/').split('.'))
+
+    def shown(part):
+        return [part] if isinstance(part, str) else shown(part['first']) + shown(part['second'])
+
+    assert sorted(shown(layout['layout'])) == sorted(panels)
+    drawn = yaml.safe_load((CONFIG / 'tune.rviz').read_text())['Visualization Manager']['Displays']
+    assert set(panels['3D!scene']['topics']) == {
+        '/' + d['Topic']['Value'] for d in drawn if d['Class'].endswith('/MarkerArray')}
+    assert panels['CallService!stop']['serviceName'] == '/safety_monitor/stop'

@@ -42,11 +42,15 @@ def test_the_drawn_sense_of_alpha_is_that_of_the_dynamics(theta, alpha):
     assert coupling == pytest.approx(-turn * c.a3, abs=1e-9)
 
 
+def moving_joints(root):
+    return [joint for joint in root.iter('joint') if joint.get('type') != 'fixed']
+
+
 def urdf_tip(theta, alpha):
     """Walk along the URDF's joints to the end of the pendulum."""
     root = ElementTree.parse(URDF).getroot()
     place, turn = np.zeros(3), Rotation.identity()
-    for joint, angle in zip(root.iter('joint'), (theta, alpha), strict=True):
+    for joint, angle in zip(moving_joints(root), (theta, alpha), strict=True):
         place = place + turn.apply([float(x) for x in joint.find('origin').get('xyz').split()])
         axis = np.array([float(x) for x in joint.find('axis').get('xyz').split()])
         turn = turn * Rotation.from_rotvec(axis * angle)
@@ -60,8 +64,10 @@ def test_the_urdf_is_the_same_pendulum(theta, alpha):
 
 def test_the_urdf_has_the_joints_of_the_joint_states_and_the_parameters_of_the_plant():
     root = ElementTree.parse(URDF).getroot()
-    assert [j.get('name') for j in root.iter('joint')] == ['theta', 'alpha']
-    assert root.find('link').get('name') == 'pacsbo'
+    assert [j.get('name') for j in moving_joints(root)] == ['theta', 'alpha']
+    # The markers' frame, and the robot's own, where everybody looks for it.
+    assert [link.get('name') for link in root.iter('link')][:2] == ['pacsbo', 'base_link']
+    assert moving_joints(root)[0].find('parent').get('link') == 'base_link'
     masses = [float(m.get('value')) for m in root.iter('mass')]
     assert masses == [Parameters().arm_mass, Parameters().pendulum_mass]
 
