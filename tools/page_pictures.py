@@ -1,4 +1,17 @@
-# Copyright the pacsbo_ros developers. Apache-2.0.
+# Copyright 2026 the pacsbo_ros developers
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """
 Take the pictures of the live page and of the report for docs/images, from one run of 2 minutes.
 
@@ -116,7 +129,7 @@ def photograph(camera: Camera, url: str, start_run: Callable[[], None], report: 
     camera.take('page-end')
     wait_for(report.exists, 'the report')
     camera.driver.get(report.as_uri())
-    camera.take('report', (1100, 1330, 1.0))
+    camera.take('report', (1280, 1400, 1.0))
 
 
 def show_made_up(count: int, robot: str, port: int) -> None:
@@ -160,7 +173,7 @@ def photograph_made_up(images: Path) -> None:
                 report = write_report(MadeUp(count, robot).write(Path(folder) / name))
                 camera.driver.get(report.as_uri())
                 height = camera.driver.execute_script('return document.body.scrollHeight')
-                camera.take(f'report-{name}', (1100, int(height), 1.0))
+                camera.take(f'report-{name}', (1280, int(height), 1.0))
     finally:
         camera.driver.quit()
 

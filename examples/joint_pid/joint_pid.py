@@ -1,4 +1,18 @@
 #!/usr/bin/env python3
+# Copyright 2026 the pacsbo_ros developers
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """A joint with a PID controller, as anybody might have written it; it knows no tuner."""
 import contextlib
 import random
@@ -37,7 +51,8 @@ class JointPid(Node):
         return response
 
     def disable(self, _, response):
-        """Switch the torque off until the next test."""
+        """Switch the torque off and close the brake until the next test."""
+        self.velocity = self.torque = 0.0
         self.enabled, response.success = False, True
         return response
 

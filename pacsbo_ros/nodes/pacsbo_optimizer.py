@@ -1,4 +1,17 @@
-# Copyright the pacsbo_ros developers. Apache-2.0.
+# Copyright 2026 the pacsbo_ros developers
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """
 Lead the tuning run: propose values, have the robot try them, learn, and say how it goes.
 
@@ -221,7 +234,8 @@ class PacsboOptimizer(Node):
             self.get_logger().warning(f'not kept for the report: {type(error).__name__}: {error}')
 
     def _keep_trace(self, iteration: int, result: RunEpisode.Result) -> None:
-        self._keepsakes.keep_trace(iteration, progress.trace(result, self._robot))
+        if result.trace_columns:  # an episode that never began has none
+            self._keepsakes.keep_trace(iteration, progress.trace(result, self._robot))
 
     def _close_run(self) -> None:
         """Write the best values if they were verified; say how the run ended."""

@@ -1,4 +1,17 @@
-# Copyright the pacsbo_ros developers. Apache-2.0.
+# Copyright 2026 the pacsbo_ros developers
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """
 Train, calibrate, test and save the predictor of the rule `student`.
 
@@ -165,7 +178,7 @@ class Trainer:
             parts[0].append(rows(made.take(slice(cut)), n))
             parts[1].append(rows(made.take(slice(cut, None)), n))
         train, rest = ((np.concatenate([X for X, _ in p]), np.concatenate([y for _, y in p]))
-                        for p in parts)
+                       for p in parts)
         return fit_rows(train, rest, TAU, c.seed, HIDDEN, c.epochs, self.progress)[0]
 
     def _constant(self, eta: MultiplierPredictor, n: int) -> float:

@@ -1,4 +1,17 @@
-# Copyright the pacsbo_ros developers. Apache-2.0.
+# Copyright 2026 the pacsbo_ros developers
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """
 Write one self-contained HTML page about a run: `ros2 run pacsbo_ros report PATH`.
 
@@ -31,9 +44,9 @@ CSS = """
 * { box-sizing: border-box; }
 body { margin: 0; background: #f4f6f8; color: #1f2933;
        font: 15px/1.55 system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif; }
-main { max-width: 1020px; margin: 0 auto; padding: 28px 18px 60px; }
+main { max-width: 1240px; margin: 0 auto; padding: 28px 18px 60px; }
 header { background: #0d131a; color: #eef3f8; }
-header div { max-width: 1020px; margin: 0 auto; padding: 30px 18px 26px; }
+header div { max-width: 1240px; margin: 0 auto; padding: 30px 18px 26px; }
 h1 { margin: 0 0 6px; font-size: 27px; letter-spacing: -.01em; }
 h2 { margin: 34px 0 4px; font-size: 19px; }
 header p { margin: 0; color: #a9b6c2; }
@@ -62,7 +75,7 @@ th { text-align: left; color: #66727f; font-weight: 600; border-bottom: 1px soli
 th, td { padding: 5px 10px 5px 0; }
 th { vertical-align: bottom; }
 td { white-space: nowrap; }
-td.words { white-space: normal; min-width: 14em; }
+td.words { white-space: normal; min-width: 9em; }
 tr + tr td { border-top: 1px solid #eef2f5; }
 tr.unsafe td { color: #c0272d; } tr.best td { background: #fff6dd; }
 details summary { cursor: pointer; color: #66727f; }

@@ -1,3 +1,17 @@
+# Copyright 2026 the pacsbo_ros developers
+#
+# Licensed under the Apache License, Version 2.0 (the "License");
+# you may not use this file except in compliance with the License.
+# You may obtain a copy of the License at
+#
+#     http://www.apache.org/licenses/LICENSE-2.0
+#
+# Unless required by applicable law or agreed to in writing, software
+# distributed under the License is distributed on an "AS IS" BASIS,
+# WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+# See the License for the specific language governing permissions and
+# limitations under the License.
+
 """The package as a whole: one number, one set of codes, two worlds that do not mix."""
 import json
 from pathlib import Path
@@ -163,6 +177,13 @@ def test_most_of_the_package_serves_the_default_launch():
     assert len(shares) == 3, done.stderr
     assert shares[1] >= 75
     assert shares == sorted(shares)
+
+
+def test_the_program_in_the_readme_finds_the_peak():
+    program = re.search(r'```python\n(.*?)```', (ROOT / 'README.md').read_text(), re.DOTALL)[1]
+    names: dict = {}
+    exec(program, names)
+    assert names['optimizer'].best().values[0] == pytest.approx(1.0, abs=0.01)
 
 
 def test_the_notebook_runs_from_top_to_bottom_and_stays_safe():
