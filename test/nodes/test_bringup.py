@@ -326,6 +326,7 @@ def patient(tmp_path):
     parameters['/**/safety_monitor']['ros__parameters'].update(
         state_timeout=1.0, heartbeat_timeout=1.0)
     parameters['/**/furuta_controller']['ros__parameters'].update(verdict_timeout=1.0)
+    parameters['/**/pacsbo_optimizer']['ros__parameters'].update(candidates=400)
     file = tmp_path / 'patient.yaml'
     file.write_text(yaml.safe_dump(parameters))
     return f'params_file:={file}'
