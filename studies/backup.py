@@ -49,13 +49,11 @@ FALLEN = math.pi / 2  # rad
 FREE = Limits(alpha=math.pi, theta=1e3, speed=1e6)
 
 
-def learnt(gains: Sequence[Gains], calm: BatchResult, chosen: Sequence[int],
-           limits: Limits) -> Backup:
-    """Return the backup after some safe episodes; headings are those of the default weights."""
+def learnt(gains: Sequence[Gains], calm: BatchResult, chosen: Sequence[int]) -> Backup:
+    """Return the backup after some safe episodes."""
     experience = Experience()
     for i in chosen:
-        experience.learn(gains[i], tuple(calm.values[i, 1:].tolist()),
-                         float(calm.max_heading[i]))
+        experience.learn(gains[i], tuple(calm.values[i, 1:].tolist()))
     return experience.backup
 
 
@@ -74,9 +72,9 @@ def judge(key: Record) -> Record:
     falls = free.max_abs_alpha > FALLEN
     steady = (alone.outcome == Outcome.COMPLETED) & (alone.values[:, 1:].min(axis=1) > 0)
     if not steady.any():
-        return {'falls': int(falls.sum()), 'caught': 0, 'steady': 0, 'mistakes': 0, 'reach': 0.0}
+        return {'falls': int(falls.sum()), 'caught': 0, 'steady': 0, 'mistakes': 0}
     chosen = rng.choice(np.flatnonzero(steady), min(STARTS, int(steady.sum())), replace=False)
-    backup = learnt(gains, alone, chosen.tolist(), bench.limits)
+    backup = learnt(gains, alone, chosen.tolist())
     tried = np.flatnonzero(falls | steady)
     seen = simulate_batch([k[i] for i in tried], tried, plant, bench.limits, bench.settings,
                           [backup] * len(tried))
@@ -84,7 +82,7 @@ def judge(key: Record) -> Record:
     return {'falls': int(falls.sum()), 'caught': int((taken & falls[tried]).sum()),
             'steady': int(steady.sum()),
             'mistakes': int(((seen.outcome != Outcome.COMPLETED) & steady[tried]).sum()),
-            'reach': round(backup.reach, 3), 'k_theta': round(backup.gains.k_theta, 2),
+            'k_theta': round(backup.gains.k_theta, 2),
             'k_alpha': round(backup.gains.k_alpha, 2)}
 
 

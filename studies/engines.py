@@ -37,11 +37,11 @@ from pacsbo_ros.robots.furuta.mujoco_driver import Engine, MujocoDriver
 from pacsbo_ros.robots.furuta.parameters import Parameters
 from pacsbo_ros.robots.furuta.plant import Plant, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.prediction import Candidate, cut, rmse
-from pacsbo_ros.robots.furuta.presets import CALIBRATED
+from pacsbo_ros.robots.furuta.presets import CALIBRATED, STARTS
 from pacsbo_ros.robots.furuta.recordings import packaged
 from pacsbo_ros.robots.furuta.running import run_episode
 from studies.canvas import axes
-from studies.gain_map import DEFAULT_BOX, DEFAULT_STARTS, gain_map, GainMap
+from studies.gain_map import DEFAULT_BOX, gain_map, GainMap
 
 Array = NDArray[np.float64]
 Advance = Callable[[State, float, int], State]  # state, volts, steps
@@ -166,7 +166,7 @@ def starts(repeats: int = 20) -> None:
     """Repeat the default starts on both engines from fresh random angles; print the worst."""
     for name, driver in (('equations', SimulatedDriver(log_length=1)),
                          ('mujoco', MujocoDriver(log_length=1))):
-        for start in DEFAULT_STARTS:
+        for start in STARTS['calibrated']:
             results = [run_episode(driver, Gains(*start), seed=1000 + i) for i in range(repeats)]
             safe = sum(r.outcome == 0 and min(r.values[1:]) >= 0 for r in results)
             worst = math.degrees(max(r.max_abs_alpha for r in results))

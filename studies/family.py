@@ -26,10 +26,11 @@ with the next plant. Counted are
   caught      an evaluation that the backup ended
   fall        an evaluation that the backup lost, or that passed twice the angle limit
   shaking     an evaluation within all limits whose loop did not forget the push
-  closed      (R(best) - R(start)) / (R* - R(start)), R the mean reward over REPEATS random starts
+  closed      (R(best) - R(start)) / (R* - R(start)), R the mean reward over REPEATS random starts,
+              best the gains that the run itself calls its best after an episode
 
   start       the three gains from which a run begins, all safe in REPEATS repeats
-  default     those of config/furuta.yaml
+  default     those of config/furuta.yaml, with the paper's gains where others are tuned too
   near        safe gains a tenth of the box away from the optimum
   upper       safe gains above the optimum's k_alpha with margins near EDGE
   lower       the same below
@@ -56,7 +57,7 @@ from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
 from pacsbo_ros.robots.furuta.plant import Plant
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
 from pacsbo_ros.tuning.journal import Journal
-from pacsbo_ros.tuning.trial import Measured, START, VERIFICATION
+from pacsbo_ros.tuning.trial import COMPARISON, Measured, START, VERIFICATION
 from pacsbo_ros.tuning.tuning import Problem, Tuning
 from scipy.stats import qmc
 from studies import records
@@ -153,10 +154,10 @@ def ground(plant: str, count: int) -> Ground:
         'lower': _edge(safe, margin, unit[:, side] < unit[best, side])}
     starts = {kind: _starts(bench, what, names, gains, unit, *ranked)
               for kind, ranked in kinds.items()}
-    if names == bench.problem.box.names:
-        given = np.array(bench.problem.start)
-        starts['default'] = (tuple(map(tuple, given.tolist()))
-                             if (repeat(bench, what, names, given)[1] > 0).all() else ())
+    full = [PAPER_GAINS.with_tuned(g, bench.problem.box.names) for g in bench.problem.start]
+    given = np.array([[getattr(g, name) for name in names] for g in full])
+    starts['default'] = (tuple(map(tuple, given.tolist()))
+                         if (repeat(bench, what, names, given)[1] > 0).all() else ())
     return Ground(box, tuple(gains[best].tolist()), float(reward[winner]), starts)
 
 
@@ -191,7 +192,8 @@ def tune(key: Record) -> Record:
     bench, where = read_config(), ground(key['plant'], key['tuned'])
     names = TUNED[key['tuned']]
     settings = bench.problem.settings.replace(
-        dimension=len(names), length_scales=tuple(SCALES[name] for name in names))
+        dimension=len(names), length_scales=tuple(SCALES[name] for name in names),
+        candidates=bench.problem.settings.candidates if len(names) == 2 else 0)
     cells = [(kind, seed) for kind in key['starts']
              for seed in range(key['first_seed'], key['first_seed'] + key['seeds'])]
     known = [cell for cell in cells if where.starts.get(cell[0])]
@@ -202,26 +204,32 @@ def tune(key: Record) -> Record:
         {'role': t.trial.role, 'gains': t.trial.values, 'reward': t.measured.reward,
          'margins': [round(m, 4) for m in t.measured.margins],
          'alpha': round(t.measured.peaks[0], 4), 'theta': round(t.measured.peaks[1], 4),
-         'outcome': t.measured.outcome} for t in tuning.told]}
-        for (kind, seed), tuning in zip(known, led, strict=True)]
+         'outcome': t.measured.outcome, 'best': best}
+        for t, best in zip(tuning.told, bests, strict=True)]}
+        for (kind, seed), (tuning, bests) in zip(known, led, strict=True)]
     return {'runs': runs + [{'start': kind, 'seed': seed, 'episodes': [],
                              'reason': 'no such start is safe on this plant'}
                             for kind, seed in cells if (kind, seed) not in known]}
 
 
 def lead(problems: Sequence[Problem], bench: Bench, plant: Plant,
-         names: Sequence[str]) -> list[Tuning]:
-    """Tune many times side by side, each with the backup that it learns, as Furuta does."""
+         names: Sequence[str]) -> list[tuple[Tuning, list[tuple[float, ...] | None]]]:
+    """
+    Tune many times side by side, each with the backup that it learns, as Furuta does.
+
+    Beside each run: what it called its best gains after every episode.
+    """
     with tempfile.TemporaryDirectory() as folder:
         led = [Tuning(problem, bench.episodes,
                       Journal(Path(folder) / f'{i}.jsonl', problem.identity('')))
                for i, problem in enumerate(problems)]
         learnt = [Experience() for _ in led]
+        bests: list[list[tuple[float, ...] | None]] = [[] for _ in led]
         while True:
             trials = [(i, trial) for i, tuning in enumerate(led)
                       if (trial := tuning.next()) is not None]
             if not trials:
-                return led
+                return list(zip(led, bests, strict=True))
             gains = [PAPER_GAINS.with_tuned(trial.values, names) for _, trial in trials]
             seen = simulate_batch([g.as_tuple() for g in gains], [t.seed for _, t in trials],
                                   plant, bench.limits, bench.settings,
@@ -230,12 +238,14 @@ def lead(problems: Sequence[Problem], bench: Bench, plant: Plant,
                 values = tuple(seen.values[row].tolist())
                 outcome = Outcome(int(seen.outcome[row]))
                 if outcome is Outcome.COMPLETED:
-                    learnt[i].learn(gains[row], values[1:], float(seen.max_heading[row]))
+                    learnt[i].learn(gains[row], values[1:])
                 led[i].tell(Measured(
                     float(seen.reward[row]), values[0], values[1:],
                     tuple(seen.noise[row].tolist()),
                     (float(seen.max_abs_alpha[row]), float(seen.max_abs_theta[row])),
                     int(outcome), outcome.sentence))
+                best = led[i].best
+                bests[i].append(best.trial.values if best else None)
 
 
 def judge(runs: Sequence[Record]) -> list[Record]:
@@ -243,19 +253,20 @@ def judge(runs: Sequence[Record]) -> list[Record]:
     if not runs:
         return []
     bench, where = read_config(), ground(runs[0]['plant'], runs[0]['tuned'])
-    paths = [_incumbents([e for e in run['episodes'] if e['role'] != VERIFICATION])
-             for run in runs]
-    distinct = sorted({g for path in paths for g in path})
+    paths = [[tuple(e['best'] or ()) for e in run['episodes'] if e['role'] not in (
+        VERIFICATION, COMPARISON)] for run in runs]
+    starts = [[tuple(e['gains']) for e in run['episodes'] if e['role'] == START] for run in runs]
+    distinct = sorted({g for path in (*paths, *starts) for g in path if g})
     reward = dict(zip(distinct, repeat(
         bench, PLANTS[runs[0]['plant']], TUNED[runs[0]['tuned']],
         np.array(distinct))[0].tolist(), strict=True)) if distinct else {}
     judged = []
-    for run, path in zip(runs, paths, strict=True):
+    for run, path, begun in zip(runs, paths, starts, strict=True):
         closed = []
         if path:
-            starts = sum(e['role'] == START for e in run['episodes'])
-            first = max(reward[g] for g in path[:starts])
-            closed = [(reward[g] - first) / max(where.reward - first, 1e-9) for g in path]
+            first = max(reward[g] for g in begun)
+            closed = [(reward.get(g, first) - first) / max(where.reward - first, 1e-9)
+                      for g in path]
             closed += [closed[-1]] * (bench.episodes - len(closed))
         judged.append({
             **run, **_counts(run['episodes'], bench), 'closed': [round(c, 3) for c in closed],
@@ -274,17 +285,6 @@ def _counts(episodes: Sequence[Record], bench: Bench) -> Record:
                      for e in episodes),
         'shaking': sum(e['outcome'] == Outcome.COMPLETED and min(e['margins']) < 0
                        for e in episodes)}
-
-
-def _incumbents(told: Sequence[Record]) -> list[tuple[float, ...]]:
-    """Give the best gains never seen unsafe after every episode, from the first safe one on."""
-    found: list[tuple[float, ...]] = []
-    for count in range(1, len(told) + 1):
-        unsafe = {tuple(e['gains']) for e in told[:count] if min(e['margins']) < 0}
-        safe = [e for e in told[:count] if tuple(e['gains']) not in unsafe]
-        if safe:
-            found.append(tuple(max(safe, key=lambda e: e['reward'])['gains']))
-    return found
 
 
 def table(runs: Sequence[Record]) -> str:

@@ -38,13 +38,11 @@ from pacsbo_ros.robots.furuta.batch import CHUNK, simulate_batch
 from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
 from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS, STOCK_GAINS
 from pacsbo_ros.robots.furuta.plant import Plant
-from pacsbo_ros.robots.furuta.presets import CALIBRATED, preset, PRESETS
+from pacsbo_ros.robots.furuta.presets import CALIBRATED, preset, PRESETS, STARTS
 
 Array = NDArray[np.float64]
 
 DEFAULT_BOX = ((-6.0, 0.0), (10.0, 50.0))  # V/rad: k_theta, k_alpha
-# Safe, and clearly worse than the best: the pendulum rings for seconds after the push.
-DEFAULT_STARTS = ((-5.4, 24.5), (-5.2, 24.0), (-5.0, 24.6))
 LATER_START = Gains(-2.394, 42.42)
 
 
@@ -134,8 +132,8 @@ def draw(result: GainMap, limits: Limits, title: str) -> Any:
 def _mark_known_gains(axis: Any, result: GainMap) -> None:
     """Mark the gains that are known from elsewhere, the starts and the best of the map."""
     style = {'linestyle': '', 'markeredgecolor': 'white', 'markersize': 8}
-    axis.plot(*zip(*DEFAULT_STARTS, strict=True), marker='o', color='tab:blue', label='starts',
-              **style)
+    axis.plot(*zip(*STARTS['calibrated'], strict=True), marker='o', color='tab:blue',
+              label='starts', **style)
     for gains, marker, name in ((PAPER_GAINS, 'D', "authors' first start"),
                                 (LATER_START, 'v', 'a later start of theirs'),
                                 (STOCK_GAINS, 's', "Quanser's gains")):

@@ -39,10 +39,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.robots.furuta.batch import BatchResult, simulate_batch
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
+from pacsbo_ros.robots.furuta.presets import STARTS
 from pacsbo_ros.robots.furuta.scaling import CONSTRAINTS
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
-from studies.gain_map import DEFAULT_BOX, DEFAULT_STARTS, gain_map
+from studies.gain_map import DEFAULT_BOX, gain_map
 
 Array = NDArray[np.float64]
 FUNCTIONS = ('reward', *CONSTRAINTS)  # the columns of values
@@ -121,7 +122,7 @@ def main(arguments: list[str] | None = None) -> None:
     for column in ('', 'k_theta', 'k_alpha', 'reward', 'gap', 'worst angle', 'scaled reward',
                    'scaled angle'):
         table.add_column(column, justify='right')
-    for label, k in (*(('start', k) for k in DEFAULT_STARTS), ('best', best[:2])):
+    for label, k in (*(('start', k) for k in STARTS['calibrated']), ('best', best[:2])):
         runs = repeat(*k)
         scaled = [f'{runs.values[:, i].mean():.2f} ± {runs.values[:, i].std():.2f}'
                   for i in (0, 1)]

@@ -113,12 +113,14 @@ def read_config(path: Path = CONFIG) -> Bench:
         dimension=box.dimension, constraints=len(CONSTRAINTS),
         budget=optimizer['iterations'],
         **{name: optimizer[name] for name in (
-            'length_scales', 'noise_bound', 'lam', 'delta', 'scale_prior')})
+            'length_scales', 'noise_bound', 'lam', 'delta', 'scale_prior', 'scale_trust',
+            'candidates')})
     limits = Limits(alpha=controller['alpha_limit'], theta=controller['theta_limit'])
     episodes = EpisodeSettings(duration=controller['episode_duration'],
                                push=Push(alpha_dot=controller['push_speed']))
     robot = describe(PAPER_GAINS, limits, episodes, 'simulated')
-    return Bench(Problem(robot, box, tuple(map(tuple, start)), settings),
+    return Bench(Problem(robot, box, tuple(map(tuple, start)), settings,
+                         start_repeats=optimizer['start_repeats']),
                  optimizer['iterations'], controller['preset'], limits, episodes)
 
 

@@ -30,7 +30,7 @@ GRAPHS = {'graph', 'common_graph', 'bench', 'launcher'}  # what runs robots, in 
 def pytest_collection_modifyitems(items):
     """Mark what needs the machine for itself, and keep all pages in one browser."""
     for item in items:
-        if GRAPHS & set(item.fixturenames):
+        if item.path.parent.name == 'nodes' and GRAPHS & set(item.fixturenames):
             item.add_marker(pytest.mark.graph)
         elif 'browser' in item.fixturenames:
             item.add_marker(pytest.mark.xdist_group('browser'))

@@ -39,7 +39,7 @@ from pacsbo_ros.core.history import RIVALS
 from pacsbo_ros.core.kernels import Array, Kernel, SHAPES
 from pacsbo_ros.core.proposals import NormEstimate
 from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
-from pacsbo_ros.core.scale import SQUARES
+from pacsbo_ros.core.scale import Prior, SQUARES
 from pacsbo_ros.core.student import MISFIT, posteriors_of_scale, Student
 from scipy.special import ndtr, ndtri
 
@@ -61,7 +61,7 @@ def energy(kernel: Kernel) -> float:
 class Averaged:
     """Keep the posteriors of one output and their weights."""
 
-    def __init__(self, bank: Bank, factors: Sequence[float], prior: float) -> None:
+    def __init__(self, bank: Bank, factors: Sequence[float], prior: Prior) -> None:
         self.bank, self.factors, self.prior = bank, tuple(factors), prior
         self.models = tuple(Student(bank.at(f)) for f in factors)
         self.weights = np.full(len(self.models), 1.0 / len(self.models))

@@ -35,6 +35,7 @@ from pacsbo_ros.core.averaged import Averaged
 from pacsbo_ros.core.correlations import Bank
 from pacsbo_ros.core.kernels import Array
 from pacsbo_ros.core.samples import Samples
+from pacsbo_ros.core.scale import Prior
 from pacsbo_ros.core.settings import Settings
 from pacsbo_ros.core.surprise import Surprise
 
@@ -47,7 +48,8 @@ class Doubts:
     def __init__(self, settings: Settings, share: float) -> None:
         s = self.settings = settings
         self.banks = {k: Bank(k, s.max_samples) for k in s.kernels()}
-        self.models = [Averaged(self.banks[k], s.length_scale_factors, s.scale_prior)
+        prior = Prior(s.scale_prior, s.scale_trust)
+        self.models = [Averaged(self.banks[k], s.length_scale_factors, prior)
                        for k in s.kernels()]
         self.said: list[str] = []
         self.scales = np.empty(0)  # ŝ of every output, once there are bands

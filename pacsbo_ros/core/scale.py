@@ -28,7 +28,7 @@ A direction of the data with eigenvalue κ has the variance s²κ + r², so
     p(s | y) ∝ p(s)·Π (s²κ + r²)^-1/2·exp(-z²/(2(s²κ + r²))),
 
 a function of one number. Directions in which the noise outweighs the signal say nothing about s.
-p(s) ∝ 1/s, or an inverse gamma prior with PRIOR_DOF values of a size that the user knows.
+p(s) ∝ 1/s, or an inverse gamma prior: so many values of a size that the user knows.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 import math
+from typing import NamedTuple
 
 import numpy as np
 from pacsbo_ros.core.kernels import Array
 from scipy.special import ndtr, ndtri
 
-PRIOR_DOF = 3.0  # of the prior on the scale: it counts as three values of that size
 ROUNDS = 60  # of the search for the mode; it ends long before
 # ln(s/ŝ) on the grid: fine around the mode, far enough for one sample and a risk of 1e-6.
 STEPS = np.linspace(-4.4, 5.4, 131)
@@ -50,6 +50,16 @@ INVERSE_S = np.exp(-LOG_S)
 SQRT_2PI = math.sqrt(2 * math.pi)
 SQUARES = np.exp(2.0 * LOG_S)
 LOG_CELL = np.log(0.15 * np.cosh(STEPS) * (STEPS[1] - STEPS[0]))  # ln of d ln s
+
+
+class Prior(NamedTuple):
+    """Say what was known about s before any value: it counts as `trust` values of that size."""
+
+    size: float  # 0: nothing is known
+    trust: float
+
+
+UNKNOWN = Prior(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -77,9 +87,11 @@ class Scale:
         return math.sqrt(self.square) * np.exp(np.interp(levels, np.cumsum(self.p), LOG_S))
 
 
-def fit_scales(kappa: Array, z2: Array, r2: float, prior: float = 0.0) -> list[Scale]:
+def fit_scales(kappa: Array, z2: Array, r2: float, prior: Prior = UNKNOWN) -> list[Scale]:
     """Find the posterior of s by several models, one a row of eigenvalues and squared data."""
-    dof, square0 = (PRIOR_DOF + 1, PRIOR_DOF * prior * prior) if prior > 0 else (1.0, 0.0)
+    dof, square0 = 1.0, 0.0
+    if prior.size > 0:
+        dof, square0 = prior.trust + 1, prior.trust * prior.size ** 2
     # A scale that the noise hides entirely cannot be told from a smaller one.
     least = np.maximum(np.maximum(0.01 * r2 / kappa.max(axis=1), 1e-12 * z2.sum(axis=1)), 1e-300)
     square = np.maximum((square0 + (z2 / kappa).sum(axis=1))

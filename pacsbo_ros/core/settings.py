@@ -74,6 +74,7 @@ class Settings:
 
     # The rules.
     scale_prior: float = 0.0  # expected size of the outputs for 'student'; 0: nothing is known
+    scale_trust: float = 3.0  # values of that size that the prior counts as
     length_scale_factors: tuple[float, ...] = (1.0,)  # 'student' averages over them
     library_size: int = 1000  # random functions of 'scale_free'
     centres: int = 100  # N-hat, centres of a random function
@@ -173,7 +174,7 @@ class Settings:
         for name in ('tolerance', 'enlargement', 'scale_prior', 'step'):
             value = getattr(self, name)
             _require(self, name, 0 <= value < math.inf, 'give a number >= 0')
-        for name in ('lam', 'coefficient_bound', 'memory_limit'):
+        for name in ('lam', 'coefficient_bound', 'memory_limit', 'scale_trust'):
             value = getattr(self, name)
             _require(self, name, 0 < value < math.inf, 'give a number > 0')
         for name, least in (('library_size', 100), ('centres', 2), ('draws_low', 2),

@@ -60,7 +60,7 @@ import math
 import numpy as np
 from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Array
-from pacsbo_ros.core.scale import fit_scales, LOG_S, Scale
+from pacsbo_ros.core.scale import fit_scales, LOG_S, Prior, Scale
 from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dpotrf, dpotri
 
@@ -69,7 +69,7 @@ LEAST_VAR = 1e-12
 
 
 def posteriors_of_scale(models: Sequence[Correlations], y: Array, r2: Array,
-                        prior: float) -> list[Scale]:
+                        prior: Prior) -> list[Scale]:
     """Find what means and variances of all distinct points say about s, model by model."""
     if np.all(r2 == r2[0]):
         pairs = [c.eigen() for c in models]

@@ -34,7 +34,7 @@ from typing import Any
 
 from pacsbo_ros.nodes import subjects
 from pacsbo_ros.nodes.subjects import Subject
-from pacsbo_ros.robots.furuta import mujoco_driver
+from pacsbo_ros.robots.furuta import mujoco_driver, presets
 from pacsbo_ros.robots.furuta.robot import PLANTS, SIMULATED
 from pacsbo_ros.tuning.run_folder import JOURNAL, RunFolder
 
@@ -87,6 +87,8 @@ COMMON = (
 ARGUMENTS = (
     Argument('plant', 'simulated', "What is driven: a simulation by the package's equations or by "
              'MuJoCo, a robot with topics, a Qube-Servo.', PLANTS),
+    Argument('preset', '', 'Which simulated pendulum: ideal, calibrated or qube3, each with its '
+             'own starts, or a preset file; empty takes it from the parameter file.'),
     Argument('speed', '2', 'Simulated time per real time; 1 is real time, max is as fast as '
              'possible. Hardware needs 1.'),
     *COMMON,
@@ -162,6 +164,11 @@ def _check_plant(values: Mapping[str, str], usual: str) -> None:
     if values['plant'] not in SIMULATED and values['speed'] not in ('1', usual):
         raise ArgumentError(f'speed is {values["speed"]!r}, but plant {values["plant"]} runs in '
                             'real time; leave speed out')
+    if values['preset']:
+        try:
+            presets.preset(values['preset'])
+        except ValueError as error:
+            raise ArgumentError(error) from error
     if values['plant'] == 'mujoco' and find_spec('mujoco') is None:
         raise ArgumentError(mujoco_driver.MISSING)
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from pacsbo_ros.robots.contract import Description, Signal
+from pacsbo_ros.robots.furuta.presets import STARTS
 from pacsbo_ros.robots.furuta.robot import SIMULATED
 
 MARGIN = 1.5  # the monitor stops a robot for good this far beyond the limit of an episode
@@ -68,9 +69,15 @@ def subject(values: Mapping[str, str]) -> Subject:
 def _furuta(values: Mapping[str, str]) -> Subject:
     simulated = values['plant'] in SIMULATED
     speed = 1.0 if not simulated else 0.0 if values['speed'] == 'max' else float(values['speed'])
-    return Subject('furuta_controller', 'furuta_controller',
-                   {'plant': values['plant'], 'speed': speed}, simulated=simulated,
-                   urdf='furuta.urdf')
+    parameters: dict[str, Any] = {'plant': values['plant'], 'speed': speed}
+    optimizer = {}
+    if values['preset']:
+        parameters['preset'] = values['preset']
+        # A user's own file has starts of its own, and on a real pendulum these are not known.
+        if simulated and values['preset'] in STARTS and not values['params_file']:
+            optimizer['start'] = [k for start in STARTS[values['preset']] for k in start]
+    return Subject('furuta_controller', 'furuta_controller', parameters, simulated=simulated,
+                   optimizer=optimizer, urdf='furuta.urdf')
 
 
 def _task(path: Path) -> Subject:
@@ -123,6 +130,19 @@ def check(what: Subject, given: Mapping[str, Mapping[str, Any]]) -> None:
     from pacsbo_ros.nodes import furuta_controller, parameter_files, tuning_parameters
     p = parameter_files.values('pacsbo_optimizer', given['pacsbo_optimizer'])
     tuning_parameters.check(p)
-    description = what.description or furuta_controller.description(
-        parameter_files.values('furuta_controller', given['furuta_controller']))
+    description = what.description
+    if description is None:
+        controller = parameter_files.values('furuta_controller', given['furuta_controller'])
+        description = furuta_controller.description(controller)
+        if what.simulated:
+            _check_starts(controller.preset, p.start)
     tuning_parameters.make_problem(p, description)
+
+
+def _check_starts(name: str, start: list[float]) -> None:
+    """Refuse the starts of one preset on another; those of a user's own are tried."""
+    shipped = {other: [k for gains in known for k in gains] for other, known in STARTS.items()}
+    theirs = [other for other, known in shipped.items() if known == list(start)]
+    if name in shipped and theirs and name not in theirs:
+        raise ValueError(f'start holds the gains of the preset {theirs[-1]}, which are not safe '
+                         f'on {name}; launch with preset:={name}, or give others')

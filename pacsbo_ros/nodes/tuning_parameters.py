@@ -54,6 +54,7 @@ PARAMETERS = (
     Parameter('rule', 'student', 'Rule that says what is safe.', choices=COMPLETE),
     Parameter('scale_prior', 0.5, 'Expected size of the scaled values, for the rule student; 0: '
               'nothing is known of it.', 0.0, 1e6),
+    Parameter('scale_trust', 3.0, 'As many measured values scale_prior counts.', 0.1, 1e6),
     Parameter('step', 0.0, 'First step beyond measured safe ground, in length scales; it grows '
               'with every value that was foreseen and shrinks with a surprise; 0: no limit.',
               0.0, 1e6),
@@ -118,7 +119,8 @@ def _settings(p: SimpleNamespace, constraints: int) -> Settings:
             raise ValueError(f'length_scales_from_data is true, but the rule is {p.rule}: only '
                              'student averages; set rule to student')
         common['length_scale_factors'] = factors(len(p.tuned))
-    return Settings(rule=p.rule, scale_prior=p.scale_prior, step=p.step, **common)
+    return Settings(rule=p.rule, scale_prior=p.scale_prior, scale_trust=p.scale_trust,
+                    step=p.step, **common)
 
 
 def make_predictor(p: SimpleNamespace, settings: Settings) -> tuple[Predictor | None, str, str]:

@@ -22,7 +22,7 @@ from pacsbo_ros.core.correlations import Correlations
 from pacsbo_ros.core.kernels import Kernel
 from pacsbo_ros.core.rkhs import RkhsFunction
 from pacsbo_ros.core.rules.student import StudentRule
-from pacsbo_ros.core.scale import fit_scales, LOG_S
+from pacsbo_ros.core.scale import fit_scales, LOG_S, Prior
 from pacsbo_ros.core.student import posteriors_of_scale, Student
 import pytest
 from scipy.special import ndtr, ndtri, stdtrit
@@ -43,7 +43,7 @@ def model_of(points, y, r=0.0, kernel=KERNEL, prior=0.0, X=None):
 
 
 def tell(model, y, r2, prior=0.0):
-    model.update(y, r2, *posteriors_of_scale([model.correlations], y, r2, prior))
+    model.update(y, r2, *posteriors_of_scale([model.correlations], y, r2, Prior(prior, 3.0)))
 
 
 def fit_scale(kappa, z2, r2):

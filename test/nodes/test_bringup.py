@@ -23,6 +23,7 @@ import sys
 import threading
 
 from pacsbo_ros.nodes import bringup
+from pacsbo_ros.robots.furuta.presets import STARTS
 import pytest
 import yaml
 
@@ -48,6 +49,22 @@ def test_only_a_simulated_plant_arms_itself_and_runs_faster_than_time():
     real = table(plant='topics')
     assert real['safety_monitor'].parameters['auto_arm'] is False
     assert real['furuta_controller'].parameters['speed'] == 1.0
+
+
+def test_a_preset_brings_its_starts_to_a_simulation_and_to_nothing_else(tmp_path):
+    assert table(preset='qube3')['furuta_controller'].parameters['preset'] == 'qube3'
+    qube3 = [k for gains in STARTS['qube3'] for k in gains]
+    assert table(preset='qube3')['pacsbo_optimizer'].parameters['start'] == qube3
+    assert 'start' not in table()['pacsbo_optimizer'].parameters
+    assert 'start' not in table(preset='qube3', plant='topics')['pacsbo_optimizer'].parameters
+    text = (ROOT / 'config' / 'furuta.yaml').read_text()
+    assert [k for gains in STARTS['calibrated'] for k in gains] == yaml.safe_load(text)[
+        '/**/pacsbo_optimizer']['ros__parameters']['start']
+    mine = tmp_path / 'mine.yaml'
+    mine.write_text(text.replace('preset: calibrated', 'preset: qube3'))
+    with pytest.raises(bringup.ArgumentError, match='not safe on qube3; launch with preset:='):
+        bringup.check(bringup.resolve({'params_file': str(mine)}), ROOT)
+    bringup.check(bringup.resolve({'preset': 'qube3'}), ROOT)
 
 
 def test_what_shows_the_run_may_die_and_keeps_the_graph_alive():
@@ -124,7 +141,7 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
     ({'resume': '/nowhere'}, 'no run folder'), ({'namespace': '9bad'}, "namespace is '9bad'"),
     ({'namespace': 'a//b'}, 'letters'), ({'namespace': 'a b'}, 'letters'),
     ({'namespace': 'a;b'}, 'letters'),
-    ({'plant': 'topics', 'speed': '7'}, 'real time'),
+    ({'plant': 'topics', 'speed': '7'}, 'real time'), ({'preset': 'qube9'}, 'ideal'),
     ({'dashboard_port': '99999'}, 'a port from 1 to 65535'), ({'tf': 'yes'}, 'auto, true, false'),
     ({'params_file': '/nowhere.yaml'}, 'no such file'), ({'rviz': 'yes'}, 'true, false'),
 ])
@@ -309,6 +326,7 @@ def patient(tmp_path):
     parameters['/**/safety_monitor']['ros__parameters'].update(
         state_timeout=1.0, heartbeat_timeout=1.0)
     parameters['/**/furuta_controller']['ros__parameters'].update(verdict_timeout=1.0)
+    parameters['/**/pacsbo_optimizer']['ros__parameters'].update(candidates=400)
     file = tmp_path / 'patient.yaml'
     file.write_text(yaml.safe_dump(parameters))
     return f'params_file:={file}'

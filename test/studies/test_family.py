@@ -26,9 +26,10 @@ from studies.family import judge, PLANTS, STARTS, table
 from studies.pendulum import read_config
 
 
-def episode(gains, margins=(1.0, 1.0, 1.0, 1.0), reward=0.97, alpha=0.2, outcome=0, role='goal'):
+def episode(gains, margins=(1.0, 1.0, 1.0, 1.0), reward=0.97, alpha=0.2, outcome=0, role='goal',
+            best=(-5.0, 26.0)):
     return {'role': role, 'gains': list(gains), 'reward': reward, 'margins': list(margins),
-            'alpha': alpha, 'theta': 0.5, 'outcome': int(outcome)}
+            'alpha': alpha, 'theta': 0.5, 'outcome': int(outcome), 'best': list(best)}
 
 
 def test_there_are_a_dozen_plants_and_no_two_are_the_same():
@@ -48,7 +49,7 @@ def test_falls_catches_violations_and_shaking_are_told_apart(monkeypatch):
                episode((-4.0, 17.0), lost, outcome=Outcome.CAUGHT, alpha=0.55),
                episode((-4.0, 12.0), lost, outcome=Outcome.TRIPPED, alpha=1.1),
                episode((-2.0, 38.0), (0.5, 0.5, -0.3, -0.4), reward=0.99),
-               episode((-2.4, 27.5), reward=0.98)]}
+               episode((-2.4, 27.5), reward=0.98, best=(-2.4, 27.5))]}
     found, = judge([run])
     assert (found['caught'], found['falls'], found['violations'], found['shaking']) == (2, 1, 2, 1)
     assert found['closed'][0] == 0
@@ -75,7 +76,8 @@ def test_runs_side_by_side_give_the_numbers_of_the_robot_bit_for_bit():
     falling = replace(bench.problem, start=((-5.0, 24.6), (-4.0, 14.0), (-5.2, 24.0)), seed=3)
     led = family.lead([bench.problem, falling], bench, CALIBRATED, bench.problem.box.names)
     outcomes = set()
-    for tuning in led:
+    for tuning, bests in led:
+        assert len(bests) == len(tuning.told)
         robot = Furuta(SimulatedDriver(CALIBRATED), PAPER_GAINS, bench.limits, bench.settings)
         for told in tuning.told:
             one = run_episode(robot, tuning.problem.complete(told.trial.values), told.trial.seed)

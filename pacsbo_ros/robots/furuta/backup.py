@@ -20,9 +20,12 @@ Trigger. Upright, x' = A x + B V has one unstable mode with the left eigenvector
     h = w x,  h' = lambda h + (w B) V                 w scaled so that alpha counts once
 
 h is an angle: where the pendulum is heading, alpha + alpha_dot / 14 s^-1 and a little of the arm.
-Nothing but the voltage brings it back. Good gains swing with a peak heading that hardly depends on
-them; gains that fall pass it before alpha passes its limit. Known-safe gains take over as soon as
-|h| > reach |alpha limit|. The reach is learnt from the headings of episodes that went well.
+Nothing but the voltage brings it back; lambda h / (w B) volts would hold it where it is. Good
+gains answer a large heading with about twice that; gains that fall answer with less, or with so
+much that they swing further every time. Known-safe gains take over when
+
+    |h| > reach |alpha limit| and the answer of the gains that are tried is below ENOUGH times
+    what would hold it, or |h| > FAR reach |alpha limit| whatever they answer.
 
 Catch. At the control rate of the experiment, 50 Hz, known-safe gains come too late. Taken at every
 sample, 200 Hz, the loop has three quarters less hold to bear, so it stands more gain: k_alpha and
@@ -32,10 +35,11 @@ the known-safe gains themselves take it home.
 Symbol     Meaning
 h          heading [rad]
 w          (4,) left eigenvector of the unstable mode, w_alpha = 1
+lambda     its rate [1/s]
 """
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -44,8 +48,9 @@ from pacsbo_ros.robots.furuta.linear import linearise
 from pacsbo_ros.robots.furuta.parameters import Parameters
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 
-WIDEST, TIGHTEST = 1.15, 0.9  # reach before anything is learnt, and the least that is learnt
-HEADROOM = 1.3  # of the largest heading of an episode that went well
+REACH = 1.05  # share of the angle limit beyond which an answer has to be enough
+FAR = 1.5  # times the reach, beyond which no answer is
+ENOUGH = 1.5  # of the voltage that holds a heading
 URGENT = 0.4  # share of the angle limit below which a heading is small again
 
 
@@ -54,7 +59,7 @@ class Backup:
     """Say when which gains take over."""
 
     gains: Gains = PAPER_GAINS  # known to be safe
-    reach: float = WIDEST  # heading, as a share of the angle limit, at which they take over
+    reach: float = REACH  # heading, as a share of the angle limit, at which they may take over
     parameters: Parameters = field(default_factory=lambda: CALIBRATED.parameters)
 
     def __post_init__(self) -> None:
@@ -62,18 +67,36 @@ class Backup:
             raise ValueError(f'reach of the backup is {self.reach}; use a positive number')
 
     @cached_property
+    def _mode(self) -> tuple[tuple[float, float, float, float], float]:
+        A, B = linearise(self.parameters)
+        rates, modes = np.linalg.eig(A)
+        unstable = int(rates.real.argmax())
+        w = np.linalg.inv(modes)[unstable].real
+        w /= w[1]
+        theta, alpha, theta_dot, alpha_dot = w.tolist()
+        hold = float(rates[unstable].real / (w @ B[:, 0]))  # V/rad
+        return (theta, alpha, theta_dot, alpha_dot), hold
+
+    @property
     def weights(self) -> tuple[float, float, float, float]:
         """Return w, the weights of the heading."""
-        A, _ = linearise(self.parameters)
-        rates, modes = np.linalg.eig(A)
-        w = np.linalg.inv(modes)[int(rates.real.argmax())].real
-        theta, alpha, theta_dot, alpha_dot = (w / w[1]).tolist()
-        return theta, alpha, theta_dot, alpha_dot
+        return self._mode[0]
+
+    @property
+    def enough(self) -> float:
+        """Return the volts per radian of heading with which gains have to answer it."""
+        return ENOUGH * self._mode[1]
 
     def heading(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float) -> float:
         """Return where the pendulum is heading, in rad."""
         w = self.weights
         return w[0] * theta + w[1] * alpha + w[2] * theta_dot + w[3] * alpha_dot
+
+    def takes_over(self, heading: float, answer: float, limit: float) -> bool:
+        """Tell whether gains that answer a heading with so many volts lose the pendulum."""
+        share = abs(heading) / limit
+        return share > FAR * self.reach or (
+            share > self.reach and answer * heading > -self.enough * (heading * heading))
 
     def volts(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float,
               limit: float) -> float:
@@ -91,20 +114,13 @@ class Experience:
         self._first = backup or Backup()
         self._calmest = 0.0  # smallest margin of the gains that are now the backup
         self._gains = self._first.gains
-        self._largest = 0.0  # heading of episodes that went well, as a share of the limit
 
     @property
     def backup(self) -> Backup:
         """Return the backup for the next episode."""
-        reach = self._first.reach
-        if self._largest:
-            reach = min(reach, max(TIGHTEST, HEADROOM * self._largest))
-        return Backup(self._gains, reach, self._first.parameters)
+        return replace(self._first, gains=self._gains)
 
-    def learn(self, gains: Gains, margins: tuple[float, ...], heading: float) -> None:
-        """Take an episode that ran to its end: its margins, its largest share of heading."""
-        if min(margins) <= 0:
-            return
-        self._largest = max(self._largest, heading)
+    def learn(self, gains: Gains, margins: tuple[float, ...]) -> None:
+        """Take an episode that ran to its end; the largest smallest margin is the calmest."""
         if min(margins) > self._calmest:
             self._calmest, self._gains = min(margins), gains

@@ -38,7 +38,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pacsbo_ros.robots.contract import Outcome
-from pacsbo_ros.robots.furuta.backup import Backup
+from pacsbo_ros.robots.furuta.backup import Backup, FAR
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Start
 from pacsbo_ros.robots.furuta.gains import Gains
@@ -159,6 +159,7 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits, settings: E
     total, count, peak_alpha, peak_theta, peak_heading, outcome = tally.copy()
     w = backups[0].weights if backups else (0.0, 0.0, 0.0, 0.0)
     reach = np.array([b.reach for b in backups]) if backups else np.empty(0)
+    enough = backups[0].enough if backups else 0.0
     alive = np.ones(len(k), bool)
     bias = np.array([[plant.theta_bias], [plant.alpha_bias]])
     pole, gain = filter_coefficients(plant.velocity_filter or 0.0)
@@ -198,11 +199,14 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits, settings: E
         np.maximum(peak_alpha, abs_alpha, out=peak_alpha, where=alive)
         np.maximum(peak_theta, abs_theta, out=peak_theta, where=alive)
         if backups:
-            heading = np.abs(w[0] * q_theta + w[1] * q_alpha + w[2] * q_w + w[3] * q_v)
-            heading /= limits.alpha
-            _end(alive, outcome, (heading > reach) | (abs_alpha > limits.alpha)
-                 | (abs_theta > limits.theta), Outcome.CAUGHT)
-            np.maximum(peak_heading, heading, out=peak_heading, where=alive)
+            heading = w[0] * q_theta + w[1] * q_alpha + w[2] * q_w + w[3] * q_v
+            answer = -(kt[0] * q_theta + kt[1] * q_alpha + kt[2] * q_w + kt[3] * q_v)
+            answer = _clamp(answer, limits.voltage)
+            share = np.abs(heading) / limits.alpha
+            weak = answer * heading > -enough * (heading * heading)
+            _end(alive, outcome, (share > FAR * reach) | ((share > reach) & weak)
+                 | (abs_alpha > limits.alpha) | (abs_theta > limits.theta), Outcome.CAUGHT)
+            np.maximum(peak_heading, share, out=peak_heading, where=alive)
         _end(alive, outcome, abs_alpha > limits.alpha, Outcome.TRIPPED)
         _end(alive, outcome, abs_theta > limits.theta, Outcome.TRIPPED)
         _end(alive, outcome, np.abs(measured_speeds).max(0) > limits.speed,

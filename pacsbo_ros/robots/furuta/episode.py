@@ -152,9 +152,7 @@ class Episode:
         if self._count == self._samples:
             return self._end(Outcome.COMPLETED, Outcome.COMPLETED.sentence)
         if self._count % self.settings.control_every == 0:
-            k = self._gain_tuple
-            volts = -(k[0] * theta + k[1] * alpha + k[2] * theta_dot + k[3] * alpha_dot)
-            if not self._command(volts):
+            if not self._command(self._answer(theta, alpha, theta_dot, alpha_dot)):
                 return 0.0
             self._rows.append((theta, alpha, theta_dot, alpha_dot, self._volts))
         self._alphas.append(alpha)
@@ -167,10 +165,13 @@ class Episode:
         self._count += 1
         limits, backup = self.limits, self.settings.backup
         if backup is not None:
-            heading = abs(backup.heading(theta, alpha, theta_dot, alpha_dot)) / limits.alpha
-            if heading > backup.reach or abs_alpha > limits.alpha or abs_theta > limits.theta:
+            heading = backup.heading(theta, alpha, theta_dot, alpha_dot)
+            answer = self._answer(theta, alpha, theta_dot, alpha_dot)
+            answer = max(-limits.voltage, min(limits.voltage, answer))
+            if (abs_alpha > limits.alpha or abs_theta > limits.theta
+                    or backup.takes_over(heading, answer, limits.alpha)):
                 return self._take_over(theta, alpha, theta_dot, alpha_dot)
-            self._max_heading = max(self._max_heading, heading)
+            self._max_heading = max(self._max_heading, abs(heading) / limits.alpha)
         if abs_alpha > limits.alpha:
             return self._trip('alpha', alpha, limits.alpha, 'rad')
         if abs_theta > limits.theta:
@@ -182,6 +183,11 @@ class Episode:
         if self._count - 1 == self._push_sample and self.settings.push is not None:
             self.push_due = self.settings.push.alpha_dot
         return self._volts
+
+    def _answer(self, theta: float, alpha: float, theta_dot: float, alpha_dot: float) -> float:
+        """Return u = -K x of the gains that are tried, not yet clamped."""
+        k = self._gain_tuple
+        return -(k[0] * theta + k[1] * alpha + k[2] * theta_dot + k[3] * alpha_dot)
 
     def _take_over(self, theta: float, alpha: float, theta_dot: float,
                    alpha_dot: float) -> float:

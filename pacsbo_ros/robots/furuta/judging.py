@@ -41,6 +41,8 @@ from pacsbo_ros.robots.stability import decay_rate, Estimate, swing_left
 Array = NDArray[np.float64]
 
 BEFORE_PUSH = 0.5  # s that tell what the push met
+TO_FORGET = 3.0  # s after a push below which it may still be remembered
+AT_REST = 1.0  # s at the end in which it should be forgotten
 # Below this share of its limit friction and encoders move the pendulum, not the gains.
 LEAST_MOTION = 0.1
 TRACE_COLUMNS = ('time', 'theta', 'alpha', 'theta_dot', 'alpha_dot', 'volts')
@@ -89,14 +91,16 @@ def see(alpha: Array, rows: Array, gains: tuple[float, ...], limits: Limits,
     if peaks[0] >= LEAST_MOTION * limits.alpha and cut_off is None:
         decay = decay_rate(rows[:, :4], rows[:, 4:], gains, every * SAMPLE_PERIOD,
                            None if push < 0 else push // every)
-    swing = None
+    swing = rest = None
     if push >= 0 and cut_off is None:
+        if len(alpha) - push >= round(TO_FORGET / SAMPLE_PERIOD):
+            rest = float(np.abs(alpha[-round(AT_REST / SAMPLE_PERIOD):]).max()) / limits.alpha
         swing = swing_left(alpha, push, round(settings.first_swing / SAMPLE_PERIOD),
                            round(BEFORE_PUSH / SAMPLE_PERIOD))
     return Seen(Estimate(reward, float(cost)), Estimate(peaks[0] / limits.alpha,
                                                         met_alpha / limits.alpha),
                 Estimate(peaks[1] / limits.theta, met_theta / limits.theta), decay, swing,
-                cut_off)
+                rest, cut_off)
 
 
 def saturated(rows: Array, limit: float) -> float:

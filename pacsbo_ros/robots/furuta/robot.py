@@ -174,7 +174,7 @@ class Furuta:
             raise Refusal('there was no episode')
         r = self._episode.result()
         if r.outcome is Outcome.COMPLETED and self._experience is not None:
-            self._experience.learn(r.gains, r.values[1:], r.max_heading)
+            self._experience.learn(r.gains, r.values[1:])
         moved = r.trace if r.trace is not None and len(r.trace) else np.zeros((1, 6))
         theta_dot, alpha_dot = np.abs(moved[:, 3:5]).max(axis=0).tolist()
         return EpisodeResult(

@@ -20,7 +20,8 @@ Turn what an episode measured into numbers that suit a Gaussian process.
                 -max(share of the episode that was cut off / 4, 0.001)   it was lost
     arm         max(-1, 1 - peak/limit)
     stability   decay rate / rate_scale, within [-1, 2]            see robots/stability.py
-    swing       1 - largest later swing / first swing, at least -1
+    swing       the smaller of 1 - largest later swing / first swing and 1 - alpha in the last
+                second / a quarter of its limit, at least -1
 
 A fall is a jump: on the lower edge of the gains max|alpha| is that of the push until the pendulum
 drops. What tells the edge from afar is how well the loop forgets the push: its slowest pole, and
@@ -43,6 +44,7 @@ from pacsbo_ros.robots.stability import Estimate
 
 CONSTRAINTS = ('angle', 'arm', 'stability', 'swing')
 LOST = 0.25  # value of an episode that was lost at once
+REST = 0.25  # share of the angle limit in the last second that is no rest
 BEND = 0.1  # value below which a shaking loop that counts as safe is bent towards zero
 
 
@@ -55,6 +57,7 @@ class Seen:
     theta: Estimate  # largest share of the limit
     decay: Estimate | None  # 1/s; None: not excited
     swing: Estimate | None  # later over first swing; None: no push, or cut off too early
+    rest: float | None  # largest share of the angle limit in the last second; None: too early
     cut_off: float | None  # share of the episode that is missing because it was lost; None: none
 
 
@@ -91,6 +94,8 @@ class Scaling:
             stability = max(-1.0, min(2.0, seen.decay.value / self.rate_scale))
         if seen.swing is not None:
             swing = max(-1.0, 1.0 - seen.swing.value)
+        if seen.rest is not None:
+            swing = max(-1.0, min(swing, 1.0 - seen.rest / REST))
         if self.cycles_are_safe:
             stability, swing = _bend(stability), _bend(swing)
         return reward, angle, arm, stability, swing

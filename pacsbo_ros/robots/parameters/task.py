@@ -39,8 +39,8 @@ KEYS = ('task', 'simulated', 'tuned', 'episode', 'signals', 'reward', 'constrain
 OPTIMIZER: dict[str, Any] = {
     'iterations': 30, 'seed': 0, 'delta': 0.1, 'noise_bound': 0.05, 'lam': 0.02,
     'length_scales': [0.3], 'length_scales_from_data': True, 'kernel': 'matern32',
-    'rule': 'student', 'scale_prior': 0.5, 'step': 0.0, 'start_repeats': 1, 'verifications': 2,
-    'noise_from_repeats': False,
+    'rule': 'student', 'scale_prior': 0.5, 'scale_trust': 3.0, 'step': 0.0, 'start_repeats': 1,
+    'verifications': 2, 'noise_from_repeats': False,
     'method': 'pacsbo', 'known_norm': 2.0, 'output_scale': 1.0, 'candidates': 0,
     'require_approval': False}
 MOST_TUNED = 6

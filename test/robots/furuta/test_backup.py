@@ -18,7 +18,7 @@ import math
 
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
-from pacsbo_ros.robots.furuta.backup import Backup, Experience, TIGHTEST, WIDEST
+from pacsbo_ros.robots.furuta.backup import Backup, ENOUGH, Experience, FAR, REACH
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.episode import Episode
 from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
@@ -85,7 +85,7 @@ def test_the_longer_pendulum_is_caught_though_its_edge_is_no_linear_one():
 def test_the_backup_acts_at_every_sample():
     episode = Episode(PAPER_GAINS, settings=CAREFUL)
     episode.step(Measurement(0.0, 0.0, 0.0, 0.0))
-    episode.step(Measurement(0.0, 0.45, 0.0, 4.0))
+    episode.step(Measurement(0.0, 0.45, 0.0, 6.0))
     assert episode.phase is Phase.RECOVERING
     sent = [episode.step(Measurement(0.0, 0.3 - 0.01 * i, 0.0, 0.0)) for i in range(6)]
     assert len(set(sent)) == 6
@@ -108,25 +108,41 @@ def test_a_pendulum_that_is_held_but_never_calm_ends_caught():
     episode.step(Measurement(0.0, 0.0, 0.0, 0.0))
     steps = 0
     while not episode.done:
-        episode.step(Measurement(0.0, 0.45, 0.0, 4.0))
+        episode.step(Measurement(0.0, 0.45, 0.0, 6.0))
         steps += 1
     assert episode.result().outcome is Outcome.CAUGHT
     assert steps == pytest.approx(0.5 / SAMPLE_PERIOD, abs=2)
 
 
-def test_experience_tightens_the_reach_and_keeps_the_calmest_gains():
-    experience = Experience()
-    assert experience.backup.reach == WIDEST
-    experience.learn(Gains(-4.0, 24.0), (1.0, 0.2), 0.75)
-    assert experience.backup.reach == pytest.approx(1.3 * 0.75)
+def test_experience_keeps_the_calmest_gains():
+    experience = Experience(Backup(reach=0.9))
+    experience.learn(Gains(-4.0, 24.0), (1.0, 0.2))
     assert experience.backup.gains == Gains(-4.0, 24.0)
-    experience.learn(Gains(-3.0, 28.0), (1.0, 0.6), 0.5)
-    experience.learn(Gains(-5.0, 28.0), (1.0, -0.1), 2.0)  # shakes: nothing to learn from
-    experience.learn(Gains(-2.0, 22.0), (0.3, 0.3), 0.6)
-    assert experience.backup == Backup(Gains(-3.0, 28.0), 1.3 * 0.75)
-    small = Experience()
-    small.learn(Gains(-3.0, 28.0), (1.0,), 0.2)
-    assert small.backup.reach == TIGHTEST
+    experience.learn(Gains(-3.0, 28.0), (1.0, 0.6))
+    experience.learn(Gains(-5.0, 28.0), (1.0, -0.1))  # shakes: nothing to learn from
+    experience.learn(Gains(-2.0, 22.0), (0.3, 0.3))
+    assert experience.backup == Backup(Gains(-3.0, 28.0), 0.9)
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_large_heading_is_left_to_gains_that_answer_it_and_a_huge_one_to_none(sign):
+    backup, limit = Backup(), 0.5
+    heading = sign * 1.1 * REACH * limit
+    enough = -backup.enough * heading
+    assert not backup.takes_over(heading, 1.05 * enough, limit)
+    assert backup.takes_over(heading, 0.95 * enough, limit)
+    assert backup.takes_over(heading, -enough, limit)
+    assert not backup.takes_over(sign * 0.9 * REACH * limit, -enough, limit)
+    assert backup.takes_over(sign * 1.01 * FAR * REACH * limit, -sign * 18.0, limit)
+
+
+def test_an_answer_that_is_enough_makes_the_heading_shrink():
+    A, B = linearise(CALIBRATED.parameters)
+    backup, x = Backup(), np.array([0.0, 0.5, 0.0, 0.0])
+    w = np.array(backup.weights)
+    rate = np.linalg.eigvals(A).real.max()
+    growth = w @ (A @ x + np.ravel(B) * -backup.enough * (w @ x))
+    assert growth == pytest.approx((1 - ENOUGH) * rate * (w @ x))
 
 
 def test_the_robot_catches_by_default_learns_and_goes_on():

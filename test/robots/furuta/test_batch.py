@@ -23,11 +23,11 @@ from pacsbo_ros.robots.furuta.batch import CHUNK, simulate_batch
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits, Push, Start
 from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
-from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
+from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS, STARTS
 from pacsbo_ros.robots.furuta.reward import QuadraticReward
 from pacsbo_ros.robots.furuta.running import run_episode
 import pytest
-from studies.gain_map import DEFAULT_STARTS, gain_map, main
+from studies.gain_map import gain_map, main
 from studies.length_scales import fit, repeat
 
 FIELDS = ('reward', 'max_abs_alpha', 'max_abs_theta', 'decay_rate', 'swing', 'saturated',
@@ -80,7 +80,7 @@ def test_a_batch_with_backups_equals_scalar_and_sees_catches():
             np.testing.assert_equal(getattr(batch, name)[i], getattr(one, name), (i, name))
         assert tuple(batch.values[i]) == one.values
         assert tuple(batch.noise[i]) == one.noise
-    assert {Outcome.COMPLETED, Outcome.CAUGHT} == set(batch.outcome)
+    assert {Outcome.COMPLETED, Outcome.CAUGHT} <= set(batch.outcome)
 
 
 def test_the_cases_see_every_way_an_episode_can_end_on_a_plant():
@@ -157,9 +157,21 @@ def test_the_map_is_drawn_by_one_command(tmp_path, capsys):
         gain_map(grid=1)
 
 
+@pytest.mark.parametrize('name', PRESETS)
+def test_every_preset_has_starts_that_are_safe_in_20_of_20_episodes(name):
+    gains = [Gains(*start).as_tuple() for start in STARTS[name] for _ in range(20)]
+    seen = simulate_batch(gains, list(range(20)) * len(STARTS[name]), PRESETS[name],
+                          settings=EpisodeSettings())
+    assert (seen.outcome == Outcome.COMPLETED).all()
+    assert seen.values[:, 1:].min() > 0
+    if name == 'qube3':  # which is why it has its own
+        others = [Gains(*start).as_tuple() for start in STARTS['calibrated']]
+        assert simulate_batch(others, range(3), PRESETS[name]).values[:, 1:].min() < 0
+
+
 def test_the_default_starts_are_safe_and_clearly_worse_than_the_best():
     best = repeat(-2.4, 27.5).reward
-    for start in DEFAULT_STARTS:
+    for start in STARTS['calibrated']:
         runs = repeat(*start)
         assert (runs.outcome == Outcome.COMPLETED).all()
         assert runs.max_abs_alpha.max() < math.radians(20)

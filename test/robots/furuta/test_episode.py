@@ -175,9 +175,10 @@ def test_quadratic_reward_is_the_floored_cost(state, volts):
     assert reward.samples(*arrays)[0] == reward.sample(*state, volts)
 
 
-def seen(reward=0.9, alpha=0.5, theta=0.1, decay=1.0, swing=0.5, cut_off=None, noise=0.0):
+def seen(reward=0.9, alpha=0.5, theta=0.1, decay=1.0, swing=0.5, cut_off=None, noise=0.0,
+         rest=None):
     return Seen(*(None if x is None else Estimate(x, noise)
-                  for x in (reward, alpha, theta, decay, swing)), cut_off)
+                  for x in (reward, alpha, theta, decay, swing)), rest, cut_off)
 
 
 @given(st.floats(0, 3), st.floats(0, 1))
@@ -207,6 +208,17 @@ def test_a_loop_that_forgets_worse_is_worth_less_and_early_falls_least():
     assert Scaling().values(seen(decay=None, swing=None))[3:] == (1.0, 1.0)
 
 
+def test_a_loop_that_still_swings_at_the_end_is_unsafe_whatever_its_fit_says():
+    calm, shaking = (Scaling().values(seen(swing=0.4, rest=rest))[4] for rest in (0.05, 0.3))
+    assert calm == pytest.approx(0.6)
+    assert shaking < 0
+    hidden = replace(CALIBRATED, voltage_limit=10.0)  # the controller believes in 18 V
+    result = run_episode(SimulatedDriver(hidden), Gains(-2.3, 46.7), seed=3)
+    assert result.outcome is Outcome.COMPLETED
+    assert result.decay_rate > 0
+    assert result.values[4] < 0
+
+
 @given(st.floats(-10, 10), st.floats(0, 5))
 def test_loops_that_shake_within_the_limits_are_safe_if_the_user_says_so(decay, swing):
     shaking = seen(decay=decay, swing=swing)
@@ -232,7 +244,10 @@ def test_the_stability_of_the_pendulum_falls_towards_both_edges(k_alpha, low, hi
     assert result.outcome is Outcome.COMPLETED
     assert low < result.values[3] < high
     assert result.values[3] == pytest.approx(max(-1, result.decay_rate / 2.5))
-    assert result.values[4] == pytest.approx(max(-1, 1 - result.swing))
+    if k_alpha < 36:
+        assert result.values[4] == pytest.approx(1 - result.swing)
+    else:  # it never comes to rest
+        assert result.values[4] < min(0, 1 - result.swing)
     assert (result.saturated > 0.05) is (k_alpha == 38.0)
 
 
