@@ -35,7 +35,10 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 DEPTH = 100  # messages that may wait while this process is held up
+LATEST = 1.0  # s that a message may be under way; more is a step of its sender's clock
 NUMERIC = (ParameterType.PARAMETER_DOUBLE, ParameterType.PARAMETER_INTEGER)
+
+Hear = Callable[[str, float, float | None], None]  # name, value, when it was made if known
 
 
 def check_parameters(node: Node, task: Task, calls: ParameterCalls,
@@ -87,8 +90,7 @@ def _check_range(t: Tuned, described) -> None:
                             f'box of {t.name} is {t.lower:g} to {t.upper:g}; narrow it')
 
 
-def subscribe(node: Node, task: Task, hear: Callable[[str, float], None],
-              patience: float) -> None:
+def subscribe(node: Node, task: Task, hear: Hear, patience: float) -> None:
     """Listen to every signal with the QoS of its publisher; TaskError if one does not speak."""
     topics: dict[str, list[Source]] = {}
     for source in task.signals:
@@ -111,20 +113,24 @@ def subscribe(node: Node, task: Task, hear: Callable[[str, float], None],
 
 
 def _listener(read: list, stamp: Callable[[Any], float] | None,
-              hear: Callable[[str, float], None], heard: list[float]) -> Callable[[Any], None]:
-    newest = -math.inf
+              hear: Hear, heard: list[float]) -> Callable[[Any], None]:
+    newest, quickest = -math.inf, math.inf  # quickest: arrival less stamp, whatever the clocks
 
     def listen(message: Any) -> None:
-        nonlocal newest
+        nonlocal newest, quickest
+        made = None
         if stamp is not None:
-            time = stamp(message)
-            if time <= newest and newest - time < 1.0 and time > 0:
+            stamped = stamp(message)
+            if stamped <= newest and newest - stamped < 1.0 and stamped > 0:
                 return  # a repeated or reordered message: a frozen source is a silent one
-            newest = time
+            newest = stamped
+            took = steady_now() - stamped
+            quickest = took if took - quickest > LATEST else min(quickest, took)
+            made = stamped + quickest
         if len(heard) < 50:
             heard.append(steady_now())
         for name, value in read:
-            hear(name, value(message))
+            hear(name, value(message), made)
     return listen
 
 

@@ -120,10 +120,10 @@ class ParameterRobot:
         """Return what the robot is."""
         return self._description
 
-    def hear(self, name: str, value: float) -> None:
+    def hear(self, name: str, value: float, made: float | None = None) -> None:
         """Take a sample of a signal; a limit is judged at once, not at the next tick."""
         now = self._now()
-        self.recorders[name].add(now, value)
+        self.recorders[name].add(now, value, made)
         reason = self._beyond(name)
         if not reason or self.phase in (Phase.IDLE, Phase.RESTORING):
             return

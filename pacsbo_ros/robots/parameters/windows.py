@@ -71,7 +71,7 @@ class Recorder:
         self.timeout = timeout
         self._stamps: list[float] = []
         self._values: list[float] = []
-        self._last = -math.inf
+        self._last = self._opened = -math.inf
         self._is_open = False
         self.newest = math.nan
         self.peak = 0.0
@@ -80,15 +80,15 @@ class Recorder:
     def open(self, now: float) -> None:  # noqa: A003
         """Begin a window; silence counts from now."""
         self._stamps, self._values, self.peak, self.invalid = [], [], 0.0, ''
-        self._last = max(self._last, now)
+        self._last, self._opened = max(self._last, now), now
         self._is_open = True
 
     def close(self) -> None:
         """End the window: what comes later is only looked at."""
         self._is_open = False
 
-    def add(self, now: float, value: float) -> None:
-        """Take a sample that came at this time."""
+    def add(self, now: float, value: float, made: float | None = None) -> None:
+        """Take a sample that came at this time, and was made then, if that is known."""
         if not math.isfinite(value):
             if self._is_open:
                 self.invalid = self.invalid or f'{self.name} is {value}'
@@ -96,6 +96,8 @@ class Recorder:
         self._last, self.newest = now, value
         if not self._is_open or (self._stamps and now <= self._stamps[-1]):
             return  # of two messages in one instant the first counts
+        if made is not None and made < self._opened:
+            return  # it was on its way when the window opened, and tells of what was before
         self.peak = max(self.peak, abs(value))
         self._stamps.append(now)
         self._values.append(value)

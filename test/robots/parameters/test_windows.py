@@ -36,6 +36,15 @@ def test_a_window_has_its_own_clock_and_remembers_the_peak():
     assert recorder.peak == pytest.approx(0.4)
 
 
+def test_what_was_on_its_way_when_the_window_opened_is_not_in_it():
+    recorder = recorded([])
+    recorder.add(10.01, 0.5, 9.99)  # the joint before the test brought it to zero
+    for t in (0.02, 0.03, 0.04):
+        recorder.add(10.0 + t, 0.0, 10.0 + t - 0.001)
+    assert recorder.series(10.0).y == pytest.approx([0.0, 0.0, 0.0])
+    assert recorder.age(10.05) == pytest.approx(0.01)
+
+
 def test_silence_is_counted_from_the_opening_too():
     recorder = recorded([])
     assert recorder.complaint(10.4) == ''
