@@ -130,7 +130,7 @@ def check(node, bench, change):
     path.write_text(yaml.safe_dump(data))
     task = tasks.load(path)
     check_parameters(node, task, ParameterCalls(node, list(task.nodes)), 2.0)
-    subscribe(node, task, lambda name, value: None, 2.0)
+    subscribe(node, task, lambda name, value, made: None, 2.0)
     for call in (task.start, task.stop):
         check_call(node, call, 2.0)
 
