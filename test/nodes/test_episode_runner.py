@@ -115,11 +115,14 @@ def test_a_wrong_task_is_one_line_and_nothing_is_started(tmp_path, text, words):
 
 
 @pytest.fixture(scope='module')
-def looker():
+def looker(bench):
     """Return a node that nobody spins, for checks that spin it themselves."""
     context = rclpy.Context()
     context.init()
-    yield rclpy.create_node('looker', context=context)
+    node = rclpy.create_node('looker', context=context)
+    calls = ParameterCalls(node, ['/joint_pid'])
+    wait_for(lambda: not calls.ready(), 'the target as the looker sees it')
+    yield node
     context.try_shutdown()
 
 
