@@ -76,7 +76,7 @@ class Fork:
     @property
     def returncode(self) -> int | None:
         """Return the exit code; None while it runs."""
-        return self._process.exitcode
+        return self.poll()
 
     def poll(self) -> int | None:
         """Return the exit code; None while it runs."""

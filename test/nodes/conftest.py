@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip('rclpy', reason='node tests need ROS 2: run them by make test')
 from faults import graph as graphs
 from faults.forked import Forked
+import rclpy
 
 # A busy machine may hold a process up for longer than the watchdogs of a robot allow. Tests that
 # are not about these times use wide ones.
@@ -49,6 +50,15 @@ def ros_domain():
     """Keep the tests on this machine and away from every other graph on it."""
     with graphs.own_domain():
         yield
+
+
+@pytest.fixture
+def context():
+    """Make a context for nodes in the process of the test."""
+    made = rclpy.Context()
+    made.init()
+    yield made
+    made.try_shutdown()
 
 
 @pytest.fixture

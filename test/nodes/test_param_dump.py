@@ -21,18 +21,9 @@ from pacsbo_ros.nodes.progress_markers import ProgressMarkers
 from pacsbo_ros.nodes.safety_monitor import SafetyMonitor
 from pacsbo_ros.nodes.simulated_plant import SimulatedPlant
 import pytest
-import rclpy
 import yaml
 
 CONFIG = Path(__file__).resolve().parents[2] / 'config' / 'furuta.yaml'
-
-
-@pytest.fixture
-def context():
-    made = rclpy.Context()
-    made.init()
-    yield made
-    made.try_shutdown()
 
 
 def start(kind, context, *files):

@@ -29,14 +29,6 @@ from sensor_msgs.msg import JointState
 pytest.importorskip('mcap', reason='recordings need mcap')
 
 
-@pytest.fixture
-def context():
-    made = rclpy.Context()
-    made.init()
-    yield made
-    made.try_shutdown()
-
-
 def make(context, file):
     return Recorder(context=context, parameter_overrides=[Parameter('output', value=str(file))])
 
