@@ -213,13 +213,15 @@ class Rig:
                 client.call('reset', 10.0)
             elif status.state == SafetyStatus.DISARMED or self._wants_person():
                 self.answer = client.call('arm', 10.0).message
-        state = client.last('optimizer_state')
-        if state is not None and state.state == OptimizerState.PAUSED:
-            client.call('resume', 10.0)
-        if state is not None and state.state in (
-                OptimizerState.FINISHED, OptimizerState.FAILED) and (
+        # What an optimiser said that has ended since is no reason to call the next one.
+        if client.times['optimizer_state'] and (
                 client.times['optimizer_state'][-1] > self._optimizer_since):
-            raise RunEnded(state.reason)
+            state = client.last('optimizer_state')
+            if state.state == OptimizerState.PAUSED and (
+                    self.processes['optimizer'].alive):
+                client.call('resume', 10.0)
+            elif state.state in (OptimizerState.FINISHED, OptimizerState.FAILED):
+                raise RunEnded(state.reason)
 
     def _wants_person(self) -> bool:
         """Tell whether the controller has stopped by itself and waits for a person."""
