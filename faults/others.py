@@ -15,7 +15,8 @@
 """Faults of a whole graph: the order of start, a lost launcher, a controller that disobeys."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+import contextlib
 import fcntl
 import json
 import os
@@ -38,28 +39,34 @@ from pacsbo_ros.msg import OptimizerState
 HOLD = 4.0  # s, at least three more than every timeout of the graph
 
 
+@contextlib.contextmanager
+def judged(row: Row, rig: Rig) -> Iterator[Rig]:
+    """Count a repeat in a rig of its own: what does not happen in it is a complaint."""
+    row.repeats += 1
+    try:
+        yield rig
+        row.recovered += 1
+    except AssertionError as error:
+        row.complain(f'{error}; {rig.words()}')
+    finally:
+        rig.close()
+
+
 def order_of_start(repeats: int, folder: Path) -> Row:
     """Start all processes in random order with random pauses."""
     row = Row('any order of start', 'the run begins')
     for number in range(repeats):
-        row.repeats += 1
-        rig = Rig(folder / f'order{number}')
-        chance = random.Random(number)
-        names = [*rig.members, 'optimizer']
-        chance.shuffle(names)
-        rig.run = rig.folder / 'run'
-        try:
+        with judged(row, Rig(folder / f'order{number}')) as rig:
+            chance = random.Random(number)
+            names = [*rig.members, 'optimizer']
+            chance.shuffle(names)
+            rig.run = rig.folder / 'run'
             for name in names:
                 rig.start_optimizer() if name == 'optimizer' else rig.start(name)
                 time.sleep(chance.uniform(0.0, 1.0))
             rig.recover()
-            row.recovered += 1
             for words in complaints(rig):
                 row.complain(words)
-        except AssertionError as error:
-            row.complain(f'{error} (order {names}); {rig.words()}')
-        finally:
-            rig.close()
     return row
 
 
@@ -115,14 +122,14 @@ def launcher_lost(number: int) -> Callable[[int, Path], Row]:
         name = signal.Signals(number).name
         row = Row(f'launcher lost: {name}', 'zero volts', LIMIT)
         for repeat in range(repeats):
-            row.repeats += 1
-            rig = Rig(folder / f'{name}{repeat}', operator=False)
-            try:
+            with judged(row, Rig(folder / f'{name}{repeat}', operator=False)) as rig, \
+                    contextlib.ExitStack() as ending:
                 rig.start('plant')
                 launcher = subprocess.Popen(
                     [sys.executable, '-m', 'pacsbo_ros.nodes.run', 'plant:=topics',
                      f'namespace:={rig.graph.namespace}', f'run_dir:={rig.folder / "run"}'],
                     cwd=rig.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                ending.callback(launcher.kill)
                 rig.processes['optimizer'] = rig.processes['plant']  # stands for the launcher's
                 rig.recover()
                 wait_for(lambda rig=rig: rig.motor()[-1][1], 'voltage')
@@ -139,12 +146,6 @@ def launcher_lost(number: int) -> Callable[[int, Path], Row]:
                     if row.times[-1] > LIMIT:
                         row.complain(f'zero volts after {1e3 * row.times[-1]:.0f} ms '
                                      f'({rig.stalls.words(began, ended)})')
-                row.recovered += 1
-            except AssertionError as error:
-                row.complain(f'{error}; {rig.words()}')
-            finally:
-                launcher.kill()
-                rig.close()
         return row
     return lose
 
@@ -153,11 +154,10 @@ def disobeyed(repeats: int, folder: Path) -> Row:
     """Have a controller go on after a stop, or drive although nobody has armed it."""
     row = Row('a controller that needs no consent', 'the monitor says so', 1.0)
     for repeat in range(repeats):
-        row.repeats += 1
-        rig = Rig(folder / f'rig{repeat}', operator=False, controller=str(HERE / 'disobedient.py'))
         armed = repeat % 2 == 0
         words = 'the stop is not obeyed' if armed else 'although nobody has armed it'
-        try:
+        with judged(row, Rig(folder / f'rig{repeat}', operator=False,
+                             controller=str(HERE / 'disobedient.py'))) as rig:
             if armed:
                 rig.begin()
                 rig.wait_for_phase('start')
@@ -176,11 +176,6 @@ def disobeyed(repeats: int, folder: Path) -> Row:
             row.times.append(time.monotonic() - began)
             if row.times[-1] > row.limit:
                 row.complain(f'said after {row.times[-1]:.2f} s')
-            row.recovered += 1
-        except AssertionError as error:
-            row.complain(f'{error}; {rig.words()}')
-        finally:
-            rig.close()
     return row
 
 
@@ -188,10 +183,8 @@ def limits_contradict(repeats: int, folder: Path) -> Row:
     """Give the controller limits beyond those of the monitor: nothing may be armed."""
     row = Row('limits that contradict each other', 'nothing is armed')
     for repeat in range(repeats):
-        row.repeats += 1
-        rig = Rig(folder / f'rig{repeat}', operator=False)
-        rig.members['controller'].parameters['alpha_limit'] = 1.2
-        try:
+        with judged(row, Rig(folder / f'rig{repeat}', operator=False)) as rig:
+            rig.members['controller'].parameters['alpha_limit'] = 1.2
             for name in rig.members:
                 rig.start(name)
             rig.client.wait('controller_state')
@@ -201,11 +194,6 @@ def limits_contradict(repeats: int, folder: Path) -> Row:
                      rig.processes['monitor'].output, 'the table in the log')
             if any(volts for _, volts in rig.motor()):
                 row.complain('there was voltage')
-            row.recovered += 1
-        except AssertionError as error:
-            row.complain(f'{error}; {rig.words()}')
-        finally:
-            rig.close()
     return row
 
 
@@ -213,13 +201,11 @@ def asks_for_person(repeats: int, folder: Path) -> Row:
     """Let every start gain be unsafe, or every episode fail: the run has to stop and ask."""
     row = Row('unsafe or failed episodes in a row', 'the run asks for a person')
     for repeat in range(repeats):
-        row.repeats += 1
-        rig = Rig(folder / f'rig{repeat}', operator=False)
         unsafe = repeat % 2 == 0
-        if not unsafe:  # a pendulum that nobody sets upright
-            rig.members['plant'].parameters['hanging'] = True
-        rig.run = rig.folder / 'run'
-        try:
+        with judged(row, Rig(folder / f'rig{repeat}', operator=False)) as rig:
+            if not unsafe:  # a pendulum that nobody sets upright
+                rig.members['plant'].parameters['hanging'] = True
+            rig.run = rig.folder / 'run'
             for name in rig.members:
                 rig.start(name)
             rig.start_optimizer(**({'start': [0.0, 10.0] * 4} if unsafe else {'retries': 2}))
@@ -232,11 +218,6 @@ def asks_for_person(repeats: int, folder: Path) -> Row:
                 rig.tend()
                 return False
             wait_for(asked, f'a pause because {words}', 60.0)
-            row.recovered += 1
-        except AssertionError as error:
-            row.complain(f'{error}; {rig.words()}')
-        finally:
-            rig.close()
     return row
 
 
