@@ -16,29 +16,38 @@
 Run the benchmark: every method on every problem, in pieces that survive a stop.
 
     python -m studies.benchmark --quick                     a small part, under three minutes
-    python -m studies.benchmark --runs 200                  what is missing of the whole
-    python -m studies.benchmark --runs 200 --problems 'assumed, n = 1' --methods pacsbo
+    python -m studies.benchmark                             what is missing of the whole
+    python -m studies.benchmark --problems 'assumed, n = 1' --methods pacsbo
     python -m studies.benchmark --runs 0                    nothing but the report
 
-Two processes work at once; --workers and --scheduler change that. The report (benchmark.md,
-benchmark.json and a picture per question) is about all that the folder holds.
+A cell, one method on one problem, has --runs runs where one takes less than a second of processor
+time, else as many as fit into --seconds, at least 5; the tables say how many. Two processes work
+at once; --workers and --scheduler change that. The report (benchmark.md, benchmark.json and a
+picture per question) is about all that the folder holds.
 """
 from __future__ import annotations
 
 import argparse
+from collections import defaultdict
 from collections.abc import Sequence
+import math
 
+import numpy as np
 from pacsbo_ros.executors import carry_out
 from studies import records
 from studies.benchmark import others, ours, written  # noqa: F401, they enter their methods
-from studies.benchmark.cell import run
+from studies.benchmark.cell import memory, run
 from studies.benchmark.method import METHODS, NotInstalled, Told
 from studies.benchmark.problems import problem, PROBLEMS
 from studies.benchmark.report import write
+from studies.records import Record
 
 QUICK = {'runs': 2, 'problems': ['assumed, n = 1', 'jump, n = 1', 'LoSBO rbf', 'drift, n = 1'],
          'methods': ['pacsbo', 'SafeOpt, B = norm', 'SafeOpt, β = 2', 'LoSBO, true L',
                      'StageOpt, β = 2', 'random search']}
+SHORT = 1.0  # s, a run that every cell can have all of
+LEAST = 5  # runs of a cell, however long they take
+MEMORY = ('assumed, n = 1', 'assumed, n = 2', 'assumed, n = 4', 'hartmann')
 BATCH = 25  # runs of a cell before the next cell has its turn
 
 
@@ -60,6 +69,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     records.add_options(parser, 'results/benchmark')
     parser.add_argument('--quick', action='store_true', help='a small part, for every day')
     parser.add_argument('--runs', type=int, default=200, help='runs of a cell')
+    parser.add_argument('--seconds', type=float, default=20.0,
+                        help='processor time of a cell whose runs take a second or more')
+    parser.add_argument('--memory', action='store_true', help='measure memory too')
     parser.add_argument('--problems', nargs='+', default=list(PROBLEMS), metavar='NAME')
     parser.add_argument('--methods', nargs='+', default=list(METHODS), metavar='NAME')
     options = parser.parse_args(arguments)
@@ -74,18 +86,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return carry_out(parser, lambda: _run(options, arguments))
 
 
+def fitting(found: Sequence[Record], seconds: float) -> float:
+    """Give how many runs of a cell fit into its time, by those that were made."""
+    if any('unable' in result for result in found):
+        return 1
+    if len(found) < LEAST:
+        return LEAST
+    mean = float(np.mean([result['seconds'] for result in found]))
+    return math.inf if mean < SHORT else max(LEAST, seconds / mean)
+
+
 def _run(options: argparse.Namespace, arguments: Sequence[str] | None) -> None:
     """Run what is missing, then write the report."""
     methods = [m for m in options.methods if _runs_here(m)]
     path = options.out / 'runs.jsonl'
-    for first in range(0, options.runs, BATCH):
-        wanted = [{'problem': p, 'method': m, 'index': i} for p in options.problems
-                  for m in methods
-                  for i in range(first, min(first + BATCH, options.runs))]
-        with records.open_executor(options) as executor:
-            records.collect(run, wanted, path, executor,
-                            f'runs {first} to {min(first + BATCH, options.runs) - 1}')
-    print(write(options.out, records.read_lines(path), arguments))
+    rounds = [1, LEAST, BATCH, *range(2 * BATCH, options.runs, 2 * BATCH), options.runs]
+    with records.open_executor(options) as executor:
+        for count in sorted({min(r, options.runs) for r in rounds}):
+            found: dict[tuple[str, str], list[Record]] = defaultdict(list)
+            for line in records.read_lines(path):
+                found[line['key']['problem'], line['key']['method']].append(line['result'])
+            wanted = [{'problem': p, 'method': m, 'index': i}
+                      for p in options.problems for m in methods
+                      for i in range(int(min(count, fitting(found[p, m], options.seconds))))]
+            records.collect(run, wanted, path, executor, f'up to {count} runs a cell')
+        if options.memory:
+            records.collect(memory, [{'problem': p, 'method': m} for p in MEMORY
+                                     for m in methods], options.out / 'memory.jsonl', executor,
+                            'memory')
+    print(write(options.out, arguments))
 
 
 if __name__ == '__main__':

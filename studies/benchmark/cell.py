@@ -17,20 +17,24 @@ Run one method on one problem, and condense the runs of a cell.
 
   symbol     meaning
   unsafe     evaluations of which the true value was below the threshold
+  worst      the least true margin of an evaluation
   left(N)    (reachable - best of N samples)/(reachable - best start), at least 0
   ms         processor time of one ask and tell
+  seconds    processor time of the whole run, the problem and its experiments included
 """
 from __future__ import annotations
 
 from collections.abc import Sequence
 import math
-import resource
+import subprocess
+import sys
 import time
 from typing import Any
 
 import numpy as np
 from studies import records
 from studies.benchmark.method import METHODS, Told, Unable
+from studies.benchmark.problem import Trial
 from studies.benchmark.problems import problem
 from studies.records import Record
 
@@ -39,46 +43,60 @@ MARKS = (10, 20, 30)  # samples after which regret is noted; a longer budget add
 
 def run(key: Record) -> Record:
     """Run one method on one problem; a method that cannot says why."""
+    begun = time.process_time()
     p = problem(key['problem'], key['index'])
+    told = Told.of(p)
     rng = np.random.default_rng([key['index'], 7])
+    trials: list[Trial] = []
+    asking, broke = 0.0, ''
     try:
-        method = METHODS[key['method']](Told.of(p), key['index'])
+        method = METHODS[key['method']](told, key['index'])
+        for x in p.starts:
+            trials.append(p.experiment(x, len(trials), rng))
+            y = trials[-1].told
+            # A start is safe by assumption: noise may not contradict it.
+            y[told.safety] = np.maximum(y[told.safety], p.threshold)
+            method.tell(x, y)
+        while len(trials) < p.budget:
+            since = time.process_time()
+            x = method.ask()
+            asking += time.process_time() - since
+            if x is None:
+                break
+            trials.append(p.experiment(np.asarray(x), len(trials), rng))
+            since = time.process_time()
+            method.tell(x, trials[-1].told)
+            asking += time.process_time() - since
     except Unable as error:
         return {'unable': str(error)}
-    values, best, unsafe, seconds, worst = [], -math.inf, 0, 0.0, math.inf
-    for x in p.starts:
-        value = p.value(x, len(values))
-        # A start is safe by assumption: noise may not contradict it.
-        method.tell(x, max(value + p.noise(x, rng), p.threshold))
-        values.append(value)
-    start = max(values)
+    except Exception as error:  # of somebody's package: the run ends here, and the table says so
+        broke = f'{type(error).__name__}: {str(error)[:80]}'
+    count, chosen = len(p.starts), trials[len(p.starts):]
+    start = max(t.value for t in trials[:count])
     gap = p.reachable - start
-    while len(values) < p.budget:
-        begun = time.process_time()
-        try:
-            x = method.ask()
-        except Unable as error:
-            return {'unable': str(error)}
-        seconds += time.process_time() - begun
-        if x is None:
-            break
-        value = p.value(np.asarray(x), len(values))
-        unsafe += value < p.threshold
-        worst = min(worst, value - p.threshold)
-        values.append(value)
-        begun = time.process_time()
-        method.tell(x, value + p.noise(x, rng))
-        seconds += time.process_time() - begun
-    steps = max(len(values) - len(p.starts), 1)
-    left = {}
+    left, best = {}, start
     for mark in sorted({*(m for m in MARKS if m <= p.budget), p.budget}):
-        safe = [v for v in values[:mark] if v >= p.threshold]
-        best = max(safe, default=start)
+        best = max([start, *(t.value for t in trials[:mark] if t.margin >= 0)])
         left[str(mark)] = round(max(p.reachable - best, 0.0) / gap, 5) if gap > 1e-9 else 0.0
-    return {'unsafe': int(unsafe), 'left': left, 'samples': len(values),
-            'worst': round(float(worst), 5) if math.isfinite(worst) else None,
-            'ms': round(1e3 * seconds / steps, 3),
-            'mib': round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)}
+    worst = min((t.margin for t in chosen), default=math.nan)
+    return {'unsafe': sum(t.margin < 0 for t in chosen), 'left': left, 'samples': len(trials),
+            'worst': round(worst, 5) if chosen else None, 'best': round(best, 5),
+            'ms': round(1e3 * asking / max(len(chosen), 1), 3),
+            'seconds': round(time.process_time() - begun, 3),
+            **({'broke': broke} if broke else {})}
+
+
+def memory(key: Record) -> Record:
+    """Give the peak memory in MiB of a process that makes one run and nothing else."""
+    code = ('import resource\n'
+            'from studies.benchmark import others, ours, written\n'
+            'from studies.benchmark.cell import run\n'
+            f'result = run({ {**key, "index": 0}!r})\n'
+            "print('' if 'unable' in result else "
+            'resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)')
+    told = subprocess.run([sys.executable, '-W', 'ignore', '-c', code], check=True, text=True,
+                          stdout=subprocess.PIPE).stdout.split()
+    return {'mib': round(float(told[-1]), 1) if told else None}
 
 
 def summary(group: Sequence[Record]) -> dict[str, Any]:
@@ -88,13 +106,18 @@ def summary(group: Sequence[Record]) -> dict[str, Any]:
         return {'unable': told}
     count, hit = len(group), sum(r['unsafe'] > 0 for r in group)
     marks = list(group[0]['left'])
+    shares = [r['unsafe'] / max(r['samples'], 1) for r in group]
+    longest = max(r['samples'] for r in group)
+    broke = [r['broke'] for r in group if 'broke' in r]
     return {
         'runs': count, 'unsafe_runs': hit,
         'unsafe_interval': [round(v, 4) for v in records.share_interval(hit, count)],
-        'unsafe_evaluations': round(float(np.mean(
-            [r['unsafe'] / max(r['samples'], 1) for r in group])), 5),
-        'worst_function': round(max(r['unsafe'] / max(r['samples'], 1) for r in group), 4),
+        'unsafe_evaluations': round(float(np.mean(shares)), 5),
+        'worst_function': round(max(shares), 4),
         'left': {m: round(float(np.mean([r['left'][m] for r in group])), 4) for m in marks},
-        'stopped_early': sum(r['samples'] < max(s['samples'] for s in group) for r in group),
+        'best': round(float(np.median([r['best'] for r in group])), 4),
+        'worst': min((r['worst'] for r in group if r['worst'] is not None), default=None),
+        'stopped_early': sum(r['samples'] < longest for r in group),
+        'moved': sum(r['worst'] is not None for r in group),
         'ms': round(float(np.median([r['ms'] for r in group])), 3),
-        'mib': round(max(r['mib'] for r in group), 1)}
+        **({'broke': len(broke), 'broke_with': broke[0]} if broke else {})}

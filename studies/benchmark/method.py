@@ -19,7 +19,7 @@ What a method is: made for a problem and a seed, asked for a point, told a value
     class Mine:
         def __init__(self, told: Told, seed: int): ...
         def ask(self) -> Array | None: ...       # None: nothing more to propose
-        def tell(self, x: Array, y: float): ...
+        def tell(self, x: Array, y: Array): ...  # reward, constraints
 
 A method is told the starts before it is asked for the first time. One that cannot run on a problem
 raises `Unable` with the reason, which becomes the text of its cell.
@@ -36,7 +36,7 @@ from pacsbo_ros.core import Kernel
 from pacsbo_ros.core.gp import GaussianProcess, Posterior
 from pacsbo_ros.core.kernels import Array
 from scipy.stats import qmc
-from studies.benchmark.problems import Problem
+from studies.benchmark.problem import Problem
 from studies.worlds import points, SIDE
 
 
@@ -50,7 +50,7 @@ class NotInstalled(Unable):
 
 @dataclass(frozen=True)
 class Told:
-    """All that a method may know; the last two are for those that assume to be told the truth."""
+    """All that a method may know; norm and lipschitz are for those that are told the truth."""
 
     dimension: int
     starts: int
@@ -60,13 +60,19 @@ class Told:
     kernel: Kernel
     norm: float
     lipschitz: float
+    constraints: int  # values beside the reward that have to be safe; none: the reward has to be
+
+    @property
+    def safety(self) -> slice:
+        """Give the values that have to stay above the threshold."""
+        return slice(1, None) if self.constraints else slice(0, 1)
 
     @classmethod
     def of(cls, problem: Problem) -> Told:
         """Give what a problem tells."""
         return cls(problem.starts.shape[1], len(problem.starts), problem.threshold,
                    problem.budget, problem.noise_bound, problem.kernel, problem.norm,
-                   problem.lipschitz)
+                   problem.lipschitz, problem.constraints)
 
 
 class Method(Protocol):
@@ -75,8 +81,8 @@ class Method(Protocol):
     def ask(self) -> Array | None:
         """Give the next point of the unit cube; None if there is none."""
 
-    def tell(self, x: Array, y: float) -> None:
-        """Take a measured value."""
+    def tell(self, x: Array, y: Array) -> None:
+        """Take the measured values: the reward, then the constraints."""
 
 
 METHODS: dict[str, Callable[[Told, int], Method]] = {}
@@ -104,14 +110,12 @@ class GridModel:
     def __init__(self, told: Told, lam: float | None = None) -> None:
         self.told, self.starts = told, []
         lam = max(told.noise_bound ** 2, 1e-6) if lam is None else lam
-        self._gp = GaussianProcess(told.kernel, lam, 1)
+        self.gp = GaussianProcess(told.kernel, lam, 1 + told.constraints)
         self._posterior: Posterior | None = None
-        self.y: list[float] = []
 
-    def tell(self, x: Array, y: float) -> None:
+    def tell(self, x: Array, y: Array) -> None:
         """Take a sample."""
-        row = self._gp.add(np.asarray(x, dtype=float), np.array([y]))
-        self.y.append(y)
+        row = self.gp.add(np.asarray(x, dtype=float), y)
         if self._posterior is not None:
             self._posterior.extend(row)
         else:
@@ -122,10 +126,10 @@ class GridModel:
         """Give mean and variance on the grid and at the starts, which come last."""
         if self._posterior is None:
             X = np.vstack([grid(self.told.dimension), *self.starts])
-            self._posterior = Posterior(self._gp, X, self.told.budget)
+            self._posterior = Posterior(self.gp, X, self.told.budget)
         return self._posterior
 
     @property
-    def samples(self) -> tuple[Array, Array]:
-        """Give the told points and values."""
-        return self._gp.A, np.array(self.y)
+    def safety_mean(self) -> Array:
+        """Give the least mean of the values that have to be safe, shape (G,)."""
+        return self.posterior.mu[self.told.safety].min(axis=0)

@@ -15,6 +15,8 @@
 """Methods of others as their packages have them; one that is not installed says so in its cell."""
 from __future__ import annotations
 
+import collections
+import collections.abc
 from importlib import import_module
 from types import ModuleType
 
@@ -42,7 +44,7 @@ class RandomSearch:
         """Draw a point."""
         return self._rng.random(self._n)
 
-    def tell(self, x: Array, y: float) -> None:
+    def tell(self, x: Array, y: Array) -> None:
         """Learn nothing."""
 
 
@@ -63,19 +65,18 @@ class _Optuna:
         self._trial = self._study.ask(self._space)
         return np.array([self._trial.params[name] for name in self._space])
 
-    def tell(self, x: Array, y: float) -> None:
+    def tell(self, x: Array, y: Array) -> None:
         """Tell the trial, or add one that came from elsewhere."""
-        attributes = {'constraints': (self._told.threshold - y,)}
+        missing = tuple((self._told.threshold - y[self._told.safety]).tolist())
         if self._trial is not None:
-            self._trial.set_user_attr('missing', attributes['constraints'])
-            self._study.tell(self._trial, y)
+            self._trial.set_user_attr('missing', missing)
+            self._study.tell(self._trial, float(y[0]))
             self._trial = None
             return
-        frozen = self._optuna.trial.create_trial(
+        self._study.add_trial(self._optuna.trial.create_trial(
             params={f'x{i}': float(v) for i, v in enumerate(x)}, distributions=self._space,
-            value=y, user_attrs={'missing': attributes['constraints']},
-            system_attrs=attributes)
-        self._study.add_trial(frozen)
+            value=float(y[0]), user_attrs={'missing': missing},
+            system_attrs={'constraints': missing}))
 
 
 def _missing(trial) -> tuple[float, ...]:
@@ -112,36 +113,39 @@ class BoTorch:
         self._torch = _need('torch')
         self._told, self._seed = told, seed
         self._X: list[Array] = []
-        self._y: list[float] = []
+        self._y: list[Array] = []
 
     def ask(self) -> Array:
-        """Fit a model with the told kernel and choose of 512 points."""
+        """Make a model with the told kernel and choose of 512 points."""
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
         from botorch.acquisition.objective import GenericMCObjective
         from botorch.models import SingleTaskGP
-        from gpytorch.kernels import MaternKernel
+        from gpytorch.kernels import MaternKernel, RBFKernel
         torch, told = self._torch, self._told
         torch.set_num_threads(1)
-        X = torch.tensor(np.array(self._X))
-        Y = torch.tensor(self._y, dtype=torch.double)[:, None]
-        kernel = MaternKernel(nu=1.5).double()
-        kernel.lengthscale = told.kernel.length_scales[0]
+        X, Y = torch.tensor(np.array(self._X)), torch.tensor(np.array(self._y))
+        batch = torch.Size([Y.shape[1]] if Y.shape[1] > 1 else [])
+        n = told.dimension
+        kernel = (RBFKernel(ard_num_dims=n, batch_shape=batch) if told.kernel.name == 'rbf'
+                  else MaternKernel(nu=1.5, ard_num_dims=n, batch_shape=batch)).double()
+        kernel.lengthscale = torch.tensor(told.kernel.length_scales).double()
         model = SingleTaskGP(X, Y, torch.full_like(Y, told.noise_bound ** 2),
                              covar_module=kernel)
+        safety = range(Y.shape[1])[told.safety]
         acquisition = qLogNoisyExpectedImprovement(
             model, X, objective=GenericMCObjective(lambda z, X=None: z[..., 0]),
-            constraints=[lambda z: told.threshold - z[..., 0]])
+            constraints=[lambda z, j=j: told.threshold - z[..., j] for j in safety])
         rng = np.random.default_rng([self._seed, len(self._y)])
-        points = grid(told.dimension)
+        points = grid(n)
         chosen = torch.tensor(points[rng.choice(len(points), min(512, len(points)), False)])
         with torch.no_grad():
             best = int(torch.argmax(acquisition(chosen[:, None])))
         return chosen[best].numpy()
 
-    def tell(self, x: Array, y: float) -> None:
-        """Take a measured value."""
+    def tell(self, x: Array, y: Array) -> None:
+        """Take measured values."""
         self._X.append(np.asarray(x, dtype=float))
-        self._y.append(float(y))
+        self._y.append(y)
 
 
 @method('Safe CMA-ES')
@@ -153,7 +157,7 @@ class SafeCmaEs:
         if told.dimension < 2:
             raise Unable('it needs two parameters or more')
         self._told, self._seed = told, seed
-        self._starts: list[tuple[Array, float]] = []
+        self._starts: list[tuple[Array, Array]] = []
         self._cma = None
         self._told_now: list[tuple[Array, float, Array]] = []
 
@@ -161,9 +165,10 @@ class SafeCmaEs:
         told = self._told
         X = np.array([x for x, _ in self._starts])
         y = np.array([v for _, v in self._starts])
+        safe = -y[:, told.safety]
         self._cma = self._package.SafeCMA(
-            sigma=0.1, safety_threshold=np.array([-told.threshold]), safe_seeds=X,
-            seeds_evals=-y, seeds_safe_evals=-y[:, None],
+            sigma=0.1, safety_threshold=np.full(safe.shape[1], -told.threshold), safe_seeds=X,
+            seeds_evals=-y[:, 0], seeds_safe_evals=safe,
             bounds=np.array([[0.0, 1.0]] * told.dimension), seed=self._seed)
 
     def ask(self) -> Array:
@@ -172,12 +177,13 @@ class SafeCmaEs:
             self._make()
         return np.clip(self._cma.ask(), 0.0, 1.0)
 
-    def tell(self, x: Array, y: float) -> None:
+    def tell(self, x: Array, y: Array) -> None:
         """Keep starts; tell a population when it is complete."""
+        x = np.asarray(x, dtype=float)
         if self._cma is None:
-            self._starts.append((np.asarray(x, dtype=float), float(y)))
+            self._starts.append((x, y))
             return
-        self._told_now.append((np.asarray(x, dtype=float), -float(y), np.array([-float(y)])))
+        self._told_now.append((x, -float(y[0]), -y[self._told.safety]))
         if len(self._told_now) == self._cma.population_size:
             self._cma.tell(self._told_now)
             self._told_now = []
@@ -190,28 +196,41 @@ class SafeOptPackage:
     def __init__(self, told: Told, seed: int) -> None:
         if told.dimension > 4:
             raise Unable('a grid of more than four parameters is too coarse')
+        # Two names that safeopt 0.15 needs and that Python and NumPy no longer have.
+        for module, name, value in ((collections, 'Sequence', collections.abc.Sequence),
+                                    (np, 'float', float)):
+            if name not in vars(module):
+                setattr(module, name, value)
         self._safeopt, self._gpy = _need('safeopt'), _need('GPy', 'safeopt (needs GPy)')
         self._told, self._optimizer = told, None
         self._X: list[Array] = []
-        self._y: list[float] = []
+        self._y: list[Array] = []
 
-    def ask(self) -> Array:
+    def ask(self) -> Array | None:
         """Let the package choose of the grid."""
-        told = self._told
+        told, kern = self._told, self._gpy.kern
         if self._optimizer is None:
-            kernel = self._gpy.kern.Matern32(
-                told.dimension, lengthscale=told.kernel.length_scales[0], ARD=False)
-            gp = self._gpy.models.GPRegression(
-                np.array(self._X), np.array(self._y)[:, None], kernel,
-                noise_var=told.noise_bound ** 2)
-            self._optimizer = self._safeopt.SafeOpt(
-                gp, grid(told.dimension), told.threshold, beta=2.0)
-        return np.asarray(self._optimizer.optimize())
+            kind = kern.RBF if told.kernel.name == 'rbf' else kern.Matern32
+            gps = [self._gpy.models.GPRegression(
+                np.array(self._X), y[:, None],
+                kind(told.dimension, lengthscale=np.array(told.kernel.length_scales), ARD=True),
+                noise_var=told.noise_bound ** 2) for y in np.array(self._y).T]
+            least = [-np.inf] * len(gps)
+            least[told.safety] = [told.threshold] * len(least[told.safety])
+            # It tries expanders one by one; on all points of one axis a run takes 20 s.
+            points = grid(told.dimension)[::4 if told.dimension == 1 else 1]
+            self._optimizer = self._safeopt.SafeOpt(gps, points, least, beta=2.0)
+        try:
+            return np.asarray(self._optimizer.optimize())
+        except (OSError, ValueError) as error:  # its word for an empty safe set
+            if 'safe' not in str(error):
+                raise
+            return None
 
-    def tell(self, x: Array, y: float) -> None:
-        """Take a measured value."""
+    def tell(self, x: Array, y: Array) -> None:
+        """Take measured values."""
         if self._optimizer is None:
             self._X.append(np.asarray(x, dtype=float))
-            self._y.append(float(y))
+            self._y.append(y)
         else:
-            self._optimizer.add_new_data_point(np.atleast_2d(x), np.array([[y]]))
+            self._optimizer.add_new_data_point(np.atleast_2d(x), y[None])

@@ -35,7 +35,8 @@ MULTIPLIERS = Path(__file__).parents[2] / 'docs' / 'predictor' / 'multiplier.jso
 def _problem(told: Told) -> dict[str, Any]:
     """Give the settings that describe the problem."""
     n = told.dimension
-    return {'dimension': n, 'constraints': 0, 'reward_threshold': told.threshold,
+    return {'dimension': n, 'constraints': told.constraints,
+            'reward_threshold': None if told.constraints else told.threshold,
             'starts': told.starts, 'budget': told.budget,
             'kernel': told.kernel.name, 'length_scales': told.kernel.length_scales,
             'noise_bound': told.noise_bound, 'candidates': SIDE[n] ** n if n in SIDE else 0}
@@ -58,9 +59,9 @@ class _Core:
         answer = self._optimizer.ask()
         return None if isinstance(answer, NothingToPropose) else np.array(answer.point)
 
-    def tell(self, x: Array, y: float) -> None:
-        """Pass a value on."""
-        self._optimizer.tell(x, [y])
+    def tell(self, x: Array, y: Array) -> None:
+        """Pass values on."""
+        self._optimizer.tell(x, y)
 
 
 @method('pacsbo')

@@ -13,14 +13,7 @@
 # limitations under the License.
 
 """
-The problems, frozen by name and index: what is maximised, what is safe, how it is measured.
-
-  symbol      meaning                                                           shape
-  h           the one function: reward, and safe where h >= threshold           (G, n) -> (G,)
-  starts      points that are known to be safe                                  (s, n)
-  best        highest safe value on the points of the problem                   scalar
-  reachable   the same among points connected with a start through safe ones    scalar
-  ell         length scales that a method is told; wrong in the family `ell`    (n,)
+The problems, frozen by name and index.
 
 `problem(name, index)` draws the same problem for ever; `digest(name)` is the hash of the first
 ones, which a test compares with the committed one, so that a change cannot go unnoticed.
@@ -28,7 +21,8 @@ ones, which a test compares with the committed one, so that a change cannot go u
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import lru_cache
 import hashlib
 import math
 
@@ -36,35 +30,10 @@ import numpy as np
 from pacsbo_ros.core import Kernel, random_function
 from pacsbo_ros.core.kernels import Array
 from scipy.stats import qmc
+from studies.benchmark.pendulum import KINDS, pendulum
+from studies.benchmark.problem import Function, Problem
 from studies.reachable import reachable_best
 from studies.worlds import LENGTH_SCALE, make_world, points, SIDE, WORLDS
-
-Function = Callable[[Array], Array]
-DRIFT_AT = 15  # samples after which the function of the family `drift` has moved
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Hold one problem; a method sees `Told` only."""
-
-    name: str
-    h: Function
-    threshold: float
-    starts: Array
-    budget: int  # samples, the starts among them
-    noise: Callable[[Array, np.random.Generator], float]
-    noise_bound: float  # R, told to the methods
-    kernel: Kernel  # told to the methods
-    norm: float  # RKHS norm, for methods that are told the truth
-    lipschitz: float  # the same for the Lipschitz constant
-    best: float
-    reachable: float
-    later: Function | None = None  # the function from sample DRIFT_AT on
-
-    def value(self, x: Array, samples: int) -> float:
-        """Give the true value of the next experiment after so many samples."""
-        h = self.later if self.later is not None and samples >= DRIFT_AT else self.h
-        return float(h(np.atleast_2d(x))[0])
 
 
 def _steepest(h: Function, n: int) -> float:
@@ -208,12 +177,15 @@ def _table() -> dict[str, Callable[[str, int], Problem]]:
             table[f'ell x {factor:g}, n = {n}'] = (
                 lambda name, i, n=n, f=factor: _world(name, 'assumed', n, i, f))
         table[f'drift, n = {n}'] = lambda name, i, n=n: _drift(name, n, i)
+    for kind in KINDS:
+        table[kind] = lambda name, i: pendulum(name, i)
     return table
 
 
 PROBLEMS = _table()
 
 
+@lru_cache(maxsize=32)  # methods take turns on the same problems
 def problem(name: str, index: int) -> Problem:
     """Give the problem number `index` of a family."""
     return PROBLEMS[name](name, index)

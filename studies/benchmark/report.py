@@ -44,17 +44,16 @@ def table(cells: dict[str, Record]) -> str:
     rows = []
     for name, c in cells.items():
         if 'unable' in c:
-            rows.append((name, '–', c['unable'], '', '', '', '', ''))
+            rows.append((name, '–', c['unable'], '', '', '', ''))
             continue
         marks = ' / '.join(f'{c["left"][m]:.2f}' for m in c['left'])
         rows.append((name, c['runs'], records.percent(c['unsafe_runs'], c['runs']),
                      f'{100 * c["unsafe_evaluations"]:.2f} %',
-                     f'{100 * c["worst_function"]:.0f} %', marks, f'{c["ms"]:.1f}',
-                     f'{c["mib"]:.0f}'))
+                     f'{100 * c["worst_function"]:.0f} %', marks, f'{c["ms"]:.1f}'))
     marks = next((' / '.join(c['left']) for c in cells.values() if 'left' in c), '')
     return records.markdown(
         ('method', 'runs', 'unsafe runs', 'unsafe evaluations', 'of the worst function',
-         f'reachable regret left at {marks}', 'ms a step', 'MiB'), rows)
+         f'reachable regret left at {marks}', 'ms a step'), rows)
 
 
 def draw(cells: Cells, out: Path) -> None:
@@ -93,8 +92,9 @@ def draw(cells: Cells, out: Path) -> None:
     canvas.write(figure, out, 'benchmark')
 
 
-def write(out: Path, lines: Sequence[Record], arguments: Sequence[str] | None = None) -> str:
+def write(out: Path, arguments: Sequence[str] | None = None) -> str:
     """Write benchmark.md, benchmark.json and benchmark.png; give the text."""
+    lines = records.read_lines(out / 'runs.jsonl')
     cells = condense(lines)
     origin = records.provenance('studies.benchmark', lines, arguments)
     machine = f'{platform.machine()}, {os.cpu_count()} cores'

@@ -27,7 +27,9 @@ Methods of others, written anew from their papers on a grid.
 from __future__ import annotations
 
 import numpy as np
+from pacsbo_ros.core.gp import solve_lower
 from pacsbo_ros.core.kernels import Array
+from scipy.spatial.distance import cdist
 from scipy.stats import beta as beta_distribution
 from studies.benchmark.method import GridModel, method, Told, Unable
 
@@ -44,8 +46,8 @@ class _OnGrid:
         self.told, self.rng = told, np.random.default_rng(seed)
         self.model = GridModel(told)
 
-    def tell(self, x: Array, y: float) -> None:
-        """Take a measured value."""
+    def tell(self, x: Array, y: Array) -> None:
+        """Take measured values."""
         self.model.tell(x, y)
 
     def _safe(self) -> np.ndarray:
@@ -68,12 +70,12 @@ class LoSBO(_OnGrid):
     """Use the Lipschitz constant for safety and the model for progress alone."""
 
     def _safe(self) -> np.ndarray:
-        A, y = self.model.samples
-        X = self.model.posterior.X
-        distance = np.sqrt(((X[:, None] - A[None]) ** 2).sum(axis=2))
+        gp, X = self.model.gp, self.model.posterior.X
+        away = self.told.lipschitz * cdist(X, gp.A)
         # Gaussian noise has no bound; two standard deviations as in the study of LoSBO.
-        low = y[None] - 2 * self.told.noise_bound - self.told.lipschitz * distance
-        return low.max(axis=1) >= self.told.threshold
+        sure = gp.Y[:, self.told.safety] - 2 * self.told.noise_bound
+        low = [(y[None] - away).max(axis=1) for y in sure.T]
+        return np.min(low, axis=0) >= self.told.threshold
 
 
 @method('StageOpt, β = 2')
@@ -82,87 +84,129 @@ class StageOpt(_OnGrid):
 
     def _safe(self) -> np.ndarray:
         post = self.model.posterior
-        return post.mu[0] - BETA * post.sigma >= self.told.threshold
+        return self.model.safety_mean - BETA * post.sigma >= self.told.threshold
 
     def ask(self) -> Array | None:
         """Give the most uncertain safe point next to unsafe ones, later the best upper bound."""
-        if len(self.model.y) >= self.told.budget // 2:
+        if self.model.gp.count >= self.told.budget // 2:
             return super().ask()
-        post = self.model.posterior
+        post, mean = self.model.posterior, self.model.safety_mean
         safe = self._with_starts(self._safe())
-        optimistic = post.mu[0] + BETA * post.sigma >= self.told.threshold
+        optimistic = mean + BETA * post.sigma >= self.told.threshold
         frontier = np.flatnonzero(~safe & optimistic)
         if not len(frontier):
             return super().ask()
-        near = frontier[np.argsort(-post.mu[0, frontier] + BETA * post.sigma[frontier])[:256]]
+        near = frontier[np.argsort(BETA * post.sigma[frontier] - mean[frontier])[:256]]
         order = np.flatnonzero(safe)[np.argsort(-post.sigma[np.flatnonzero(safe)])[:256]]
         # An expander would, if its upper bound came true, make a point of the frontier safe.
         cov = post.covariance(order, near)
         gain = cov / (post.sigma[order] ** 2 + post.gp.lam)[:, None]
-        mean = post.mu[0, near][None] + gain * (BETA * post.sigma[order])[:, None]
+        then = mean[near][None] + gain * (BETA * post.sigma[order])[:, None]
         left = np.sqrt(np.maximum(post.sigma[near][None] ** 2 - gain * cov, 0.0))
-        expands = np.any(mean - BETA * left >= self.told.threshold, axis=1)
+        expands = np.any(then - BETA * left >= self.told.threshold, axis=1)
         return post.X[order[int(np.argmax(expands))]] if expands.any() else super().ask()
 
 
 class _Drawn(_OnGrid):
-    """Draw functions of the paper's kind through the data: kernels at random centres."""
+    """
+    Draw functions of the paper's kind through the data: kernels at random centres.
+
+    By Matheron's rule such a function is the mean plus s·(f - f's own mean through the samples),
+    with s the size of the mean's weights. So f is drawn once a run, and a step costs one product.
+    """
 
     draws, tails = 200, 100
 
-    def _functions(self) -> tuple[Array, Array]:
-        """Give values on the grid (q, G) and norms (q,)."""
-        post, k = self.model.posterior, self.told.kernel
-        A, y = self.model.samples
-        tail = self.rng.random((self.tails, self.told.dimension))
-        scale = max(float(np.abs(post.gp.weights()).max()), 1e-9)
-        a = self.rng.uniform(-scale, scale, (self.draws, self.tails))
-        # Matheron's rule: a random function, corrected so that it passes the samples.
-        at_samples, on_grid = a @ k(tail, A), a @ k(tail, post.X)
-        Q = np.linalg.inv(k(A, A) + max(post.gp.lam, 1e-6) * np.eye(len(A)))
-        head = (y[None] - at_samples) @ Q
-        values = on_grid + head @ k(A, post.X)
-        norms = np.sqrt(np.maximum(np.einsum('qi,ij,qj->q', a, k(tail, tail), a)
-                                   + np.einsum('qi,ij,qj->q', head, k(A, A), head)
-                                   + 2 * np.einsum('qi,ij,qj->q', head, k(A, tail), a), 0.0))
-        return values, norms
+    def __init__(self, told: Told, seed: int) -> None:
+        super().__init__(told, seed)
+        self._tail = self.rng.random((self.tails, told.dimension))
+        self._a = self.rng.uniform(-1.0, 1.0, (self.draws, self.tails))
+        self._grid: Array | None = None
+        self._at: list[Array] = []  # f at the samples
+
+    def tell(self, x: Array, y: Array) -> None:
+        """Take measured values."""
+        super().tell(x, y)
+        self._at.append((self._a @ self.told.kernel(self._tail, np.atleast_2d(x)))[:, 0])
+
+    @property
+    def _sizes(self) -> Array:
+        """Give s of every value that has to be safe."""
+        weights = self.model.gp.weights()[:, self.told.safety]
+        return np.maximum(np.abs(weights).max(axis=0), 1e-9)
+
+    def _residuals(self, where: np.ndarray | slice) -> tuple[Array, Array]:
+        """Give f - f's own mean at some points of the grid (q, G), and f at the samples (N, q)."""
+        post = self.model.posterior
+        if self._grid is None:
+            self._grid = self._a @ self.told.kernel(self._tail, post.X)
+        at = np.array(self._at)
+        W = solve_lower(post.gp.L, at)
+        return self._grid[:, where] - W.T @ post.V[:, where], at
 
 
 @method('tubes of drawn functions')
 class Tubes(_Drawn):
     """Discard as many of the lowest functions as the count of wait-and-judge allows."""
 
+    def __init__(self, told: Told, seed: int) -> None:
+        super().__init__(told, seed)
+        self._allowed = 0
+        while beta_distribution.ppf(1 - DELTA / 10, self._allowed + 2,
+                                    self.draws - self._allowed - 1) < DELTA:
+            self._allowed += 1
+
     def _safe(self) -> np.ndarray:
-        values = self._functions()[0]
-        allowed = 0
-        while beta_distribution.ppf(1 - DELTA / 10, allowed + 2, self.draws - allowed - 1) < DELTA:
-            allowed += 1
-        low = np.partition(values, allowed, axis=0)[allowed]
-        return low >= self.told.threshold
+        residual = self._residuals(slice(None))[0]
+        low = np.partition(residual, self._allowed, axis=0)[self._allowed]
+        mean = self.model.posterior.mu[self.told.safety]
+        return np.all(mean + self._sizes[:, None] * low >= self.told.threshold, axis=0)
 
 
 @method('cubes with scenario norms')
 class Cubes(_Drawn):
     """Bound the norm about each sample by an order statistic of the drawn functions."""
 
+    def __init__(self, told: Told, seed: int) -> None:
+        super().__init__(told, seed)
+        # Of every sample: what is inside, some of it, and its kernel matrix inverted.
+        self._cubes: list[tuple[np.ndarray, np.ndarray, Array]] = []
+
+    def _grow(self) -> None:
+        """Set a cube about every new sample."""
+        post, k = self.model.posterior, self.told.kernel
+        for centre in post.gp.A[len(self._cubes):]:
+            inside = np.flatnonzero(np.all(
+                np.abs(post.X - centre) <= 0.5 * np.array(k.length_scales) + 0.05, axis=1))
+            some = inside[::max(1, len(inside) // 24)]
+            K = k(post.X[some], post.X[some]) + 1e-6 * np.eye(len(some))
+            self._cubes.append((inside, some, np.linalg.inv(K)))
+
     def _safe(self) -> np.ndarray:
-        values, norms = self._functions()
-        post, A = self.model.posterior, self.model.samples[0]
-        k = self.told.kernel
-        safe = np.zeros(len(post.X), dtype=bool)
+        self._grow()
+        post, k, threshold = self.model.posterior, self.told.kernel, self.told.threshold
+        needed = np.unique(np.concatenate([some for _, some, _ in self._cubes]))
+        residual, at = self._residuals(needed)
+        A = post.gp.A
+        Q_at = solve_lower(post.gp.L, solve_lower(post.gp.L, at), transposed=True)
+        own, between, tails = k(A, A), k(A, self._tail), k(self._tail, self._tail)
         noise = self.told.noise_bound / np.sqrt(post.gp.lam) * np.sqrt(
             post.gp.log_det() + 2 * np.log(1 / DELTA))
-        shown = post.gp.data_norms()[0]
-        for centre in A:
-            inside = np.all(np.abs(post.X - centre) <= 0.5 * np.array(k.length_scales) + 0.05,
-                            axis=1)
-            if not inside.any():
-                continue
-            chosen = np.flatnonzero(inside)[::max(1, int(inside.sum()) // 24)]
-            K = k(post.X[chosen], post.X[chosen]) + 1e-6 * np.eye(len(chosen))
-            local = np.sqrt(np.einsum('qi,ij,qj->q', values[:, chosen], np.linalg.inv(K),
-                                      values[:, chosen]))
-            B = max(float(np.quantile(np.minimum(local, norms), 1 - DELTA)), shown)
-            low = post.mu[0, inside] - (B + noise) * post.sigma[inside]
-            safe[np.flatnonzero(inside)] |= low >= self.told.threshold
+        safe = np.ones(len(post.X), dtype=bool)
+        for mean, weights, shown, s in zip(
+                post.mu[self.told.safety], post.gp.weights().T[self.told.safety],
+                post.gp.data_norms()[self.told.safety], self._sizes, strict=True):
+            a, head = s * self._a, weights[None] - s * Q_at.T
+            norms = np.sqrt(np.maximum(((a @ tails) * a).sum(axis=1)
+                                       + ((head @ own) * head).sum(axis=1)
+                                       + 2 * ((head @ between) * a).sum(axis=1), 0.0))
+            covered = np.zeros(len(post.X), dtype=bool)
+            for inside, some, inverse in self._cubes:
+                if not len(inside):
+                    continue
+                drawn = mean[some] + s * residual[:, np.searchsorted(needed, some)]
+                local = np.sqrt(np.maximum(((drawn @ inverse) * drawn).sum(axis=1), 0.0))
+                B = max(float(np.quantile(np.minimum(local, norms), 1 - DELTA)), shown)
+                covered[inside] |= mean[inside] - (B + noise) * post.sigma[inside] >= threshold
+            safe &= covered
         return safe
