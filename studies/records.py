@@ -146,20 +146,21 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def provenance(module: str, runs: Iterable[Record], arguments: Sequence[str] | None = None,
-               ) -> Record:
+               packages: Sequence[str] = ()) -> Record:
     """Say which command made a result, which code its runs, with which versions."""
     given = sys.argv[1:] if arguments is None else arguments
     return {
         'command': shlex.join(['python', '-m', module, *map(str, given)]),
         'code': sorted({run['code'] for run in runs}),
         'python': platform.python_version(),
-        **{name: _version(name) for name in PACKAGES},
+        **{name: _version(name) for name in (*PACKAGES, *packages)},
     }
 
 
 def signature(origin: Record) -> str:
     """Write the provenance as the last line of a table."""
-    versions = ', '.join(f'{name} {origin[name]}' for name in ('python', *PACKAGES))
+    versions = ', '.join(f'{name} {told}' for name, told in origin.items()
+                         if name not in ('command', 'code'))
     return f'Made by `{origin["command"]}`, commit {", ".join(origin["code"])}, {versions}.'
 
 

@@ -121,6 +121,12 @@ def safeopt_ten(told: Told, seed: int) -> _Core:
     return _safeopt(told, seed, 10.0)
 
 
+@method('SafeOpt, B = 2.5')
+def safeopt_small(told: Told, seed: int) -> _Core:
+    """Give SafeOpt with a guess that is too small for the functions of LoSBO's study."""
+    return _safeopt(told, seed, 2.5)
+
+
 @method('SafeOpt, β = 2')
 def safeopt_beta(told: Told, seed: int) -> _Core:
     """Give SafeOpt as its users run it."""
