@@ -44,9 +44,10 @@ setup(
         'train': ['torch==2.13.0', 'scikit-learn', 'distributed'],
         'dashboard': ['nicegui>=3,<4'],
         'optuna': ['optuna'],
+        'xopt': ['xopt>=3'],
         'mujoco': ['mujoco>=3.2'],
         'record': ['mcap'],
-        'bench': ['torch==2.13.0', 'botorch', 'scikit-learn'],
+        'bench': ['torch==2.13.0', 'botorch', 'scikit-learn', 'optuna', 'cmaes', 'safeopt', 'GPy'],
         'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3,<4', 'selenium'],
     },
 )

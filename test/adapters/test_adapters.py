@@ -13,8 +13,16 @@
 # limitations under the License.
 
 """PACSBO where researchers are."""
+import os
+from pathlib import Path
+import re
+import subprocess
+import sys
+
 from pacsbo_ros.adapters.generator import NothingSafe, PacsboGenerator
 import pytest
+
+ROOT = Path(__file__).parents[2]
 
 
 def measure(p, d):
@@ -83,3 +91,66 @@ def test_optuna_without_a_safe_start_is_refused():
     study = optuna.create_study(sampler=PacsboSampler(lambda trial: [1.0]))
     with pytest.raises(ValueError, match='enqueue_trial'):
         study.optimize(lambda trial: trial.suggest_float('p', 0.0, 1.0), n_trials=1)
+
+
+def overshoot_of(inputs):
+    """Measure as Xopt asks for it: an overshoot that must stay below 1.25."""
+    reward, margin = measure(inputs['p'], inputs['d'])
+    return {'reward': reward, 'overshoot': 1.25 - margin}
+
+
+def make_xopt(**options):
+    """Give Xopt with our generator, and three safe starts evaluated."""
+    pytest.importorskip('xopt', reason='needs xopt 3 or newer', minversion='3')
+    from pacsbo_ros.adapters.xopt_generator import XoptPacsbo
+    from xopt import Evaluator, VOCS, Xopt
+    vocs = VOCS(variables={'p': [1.0, 40.0], 'd': [0.0, 4.0]},
+                objectives={'reward': options.pop('direction', 'MAXIMIZE')},
+                constraints={'overshoot': ['LESS_THAN', 1.25]})
+    generator = XoptPacsbo(vocs=vocs, settings={'length_scales': (0.5,), 'candidates': 900},
+                           **options)
+    made = Xopt(vocs=vocs, generator=generator, evaluator=Evaluator(function=overshoot_of))
+    made.evaluate_data([{'p': p, 'd': d} for p, d in ((8.0, 0.8), (9.0, 0.8), (8.0, 1.0))])
+    return made
+
+
+def test_xopt_tunes_with_our_generator_and_stays_safe():
+    made = make_xopt()
+    for _ in range(10):
+        made.step()
+    assert len(made.data) == 13
+    assert made.data['overshoot'].max() <= 1.25
+    assert made.data['reward'].max() > made.data['reward'].iloc[0] + 0.1
+
+
+def test_xopt_minimises_what_it_is_told_to_minimise():
+    made = make_xopt(direction='MINIMIZE')
+    for _ in range(6):
+        made.step()
+    assert made.data['reward'].min() < made.data['reward'].iloc[:3].min() - 0.02
+
+
+def test_a_scale_of_an_unknown_output_is_refused_by_name():
+    with pytest.raises(ValueError, match='oversho0t'):
+        make_xopt(scales={'oversho0t': 0.1})
+
+
+def test_xopt_goes_on_with_the_data_of_an_earlier_run():
+    made, again = make_xopt(), make_xopt()
+    for _ in range(3):
+        made.step()
+    again.generator.data = made.data
+    point, same = again.generator.generate(1)[0], made.generator.generate(1)[0]
+    assert point == pytest.approx(same)
+
+
+@pytest.mark.parametrize('package', ['optuna', 'xopt'])
+def test_the_example_of_a_package_gets_better_and_stays_safe(package):
+    pytest.importorskip(package, reason=f'needs {package}')
+    told = subprocess.run([sys.executable, str(ROOT / 'examples/adapters' / f'with_{package}.py')],
+                          env={**os.environ, 'PYTHONPATH': str(ROOT)}, capture_output=True,
+                          text=True, check=True, timeout=300).stdout
+    after, before, worst, limit = map(float, re.search(
+        r'settles in (\S+) s instead of (\S+) s .* way (\S+) of (\S+)', told).groups())
+    assert after < 0.8 * before
+    assert worst <= limit
