@@ -49,7 +49,8 @@ class Block:
             raise ImportError('blocked: ' + name)
 sys.meta_path.insert(0, Block())
 for name in {modules!r}:
-    needed = {{'training': 'torch', 'optuna_sampler': 'optuna'}}.get(name.split('.')[-1])
+    needed = {{'training': 'torch', 'optuna_sampler': 'optuna', 'xopt_generator': 'xopt'}}.get(
+        name.split('.')[-1])
     if needed and importlib.util.find_spec(needed) is None:
         continue  # what one module alone needs is optional
     importlib.import_module(name)
