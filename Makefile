@@ -13,7 +13,7 @@ ROOT := $(shell cd "$$(dirname "$(strip $(MAKEFILE_LIST))")" && pwd)
 IN := cd "$(ROOT)" && .venv/bin/with-ros
 
 CTL := stop reset arm pause resume approve finish status
-.PHONY: help setup run test bench faults lint clean $(CTL)
+.PHONY: help setup run test bench faults lint pins clean $(CTL)
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -54,6 +54,13 @@ faults: setup  ## break every process in every way, print the table
 lint: setup  ## check style and types
 	@$(IN) python -m ruff check .
 	@$(IN) python -m mypy
+
+# Versions and hashes for every Python and platform, so that a set-up is the same everywhere.
+pins: setup  ## renew the pinned versions in requirements/
+	@$(IN) sh -c 'cd requirements && uv pip compile --universal --python-version 3.10 \
+	  --upgrade --generate-hashes --no-annotate --no-header --quiet dev.in --output-file dev.txt && \
+	  for list in ros-*.in; do uv pip compile --no-deps --universal --python-version 3.10 \
+	    --generate-hashes --no-annotate --no-header --quiet $$list --output-file $${list%.in}.txt; done'
 
 clean:  ## remove what was built and installed
 	@cd "$(ROOT)" && rm -rf .venv build install log .pytest_cache .mypy_cache .ruff_cache

