@@ -13,8 +13,10 @@
 # limitations under the License.
 
 """The set-up says plainly what a machine lacks."""
+import importlib.util
 import os
 from pathlib import Path
+import re
 import shutil
 import subprocess
 import sys
@@ -65,6 +67,35 @@ def test_without_a_network_it_says_so_and_can_be_repeated(tree):
         assert 'Is the network up' in done.stderr
         assert 'Traceback (most recent call last)' not in done.stderr.split('  | ')[0]
         assert not (tree / '.venv' / '.stamp-pip').exists()
+
+
+def test_what_pip_was_told_of_its_index_is_told_to_uv(monkeypatch):
+    spec = importlib.util.spec_from_file_location('setup_env', SCRIPT)
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    monkeypatch.setattr(script.subprocess, 'check_output', lambda *_, **__: (
+        ":env:.cert='/etc/mine.pem'\nglobal.index-url='https://index.example/simple'\n"
+        "global.extra-index-url='\\nfile:///a\\nfile:///b'\nglobal.find-links=''\n"
+        "install.user='no'\n"))
+    told = script.uv_settings()
+    assert told['UV_DEFAULT_INDEX'] == 'https://index.example/simple'
+    assert told['UV_INDEX'] == 'file:///a file:///b'
+    assert told['SSL_CERT_FILE'] == '/etc/mine.pem'
+    assert 'UV_FIND_LINKS' not in told
+
+
+@pytest.mark.parametrize('name', ['dev', 'ros-jazzy', 'ros-kilted'])
+def test_everything_that_is_asked_for_is_pinned_with_its_hashes(name):
+    def names(text):
+        return {re.split(r'[\[<>=; ]', line)[0].lower().replace('_', '-')
+                for line in text.splitlines() if re.match('[a-zA-Z]', line)}
+
+    folder = SCRIPT.parents[1] / 'requirements'
+    asked, pins = ((folder / f'{name}.{kind}').read_text() for kind in ('in', 'txt'))
+    assert names(asked) <= names(pins)
+    for entry in re.split(r'\n(?=[a-zA-Z])', pins):
+        assert re.match(r'[\w.\[\]-]+==[^ ]+ ', entry), entry
+        assert '--hash=sha256:' in entry, entry
 
 
 def test_an_old_python_is_named_with_the_supported_ones(tree):
