@@ -20,13 +20,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from studies.benchmark import __main__ as benchmark
-from studies.benchmark.cell import run, summary
+from studies.benchmark import report
+from studies.benchmark.cell import memory, run, summary
+from studies.benchmark.groups import GROUPS
 from studies.benchmark.method import METHODS, Told
+from studies.benchmark.pendulum import GRID, KINDS, kinds, known
 from studies.benchmark.problems import digest, problem, PROBLEMS
 from studies.reachable import reachable_best
 
 FROZEN = json.loads((Path(benchmark.__file__).parent / 'frozen.json').read_text())
-CHEAP = ('assumed, n = 1', 'LoSBO rbf', 'camelback', 'drift, n = 1', 'ell x 4, n = 1')
+CHEAP = ('assumed, n = 1', 'LoSBO rbf', 'camelback', 'drift, n = 1', 'ell x 4, n = 1', *KINDS)
 
 
 @pytest.mark.parametrize('name', CHEAP)
@@ -41,8 +44,8 @@ def test_every_problem_is_frozen():
 @pytest.mark.parametrize('name', CHEAP)
 def test_starts_are_safe_and_the_reachable_optimum_is_between_them_and_the_best(name):
     p = problem(name, 1)
-    values = p.h(p.starts)
-    assert np.all(values >= p.threshold)
+    values, rng = p.h(p.starts), np.random.default_rng(0)
+    assert all(p.experiment(x, 0, rng).margin >= 0 for x in p.starts)
     assert values.max() <= p.reachable + 1e-9
     assert p.reachable <= p.best + 1e-9
 
@@ -110,3 +113,95 @@ def test_an_unknown_name_is_an_error_that_lists_the_known_ones(capsys):
     with pytest.raises(SystemExit):
         benchmark.main(['--methods', 'pasbo'])
     assert "'pacsbo'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('name', KINDS)
+def test_the_map_of_the_pendulum_is_that_of_the_plant(name):
+    kind, p = kinds()[name], problem(name, 0)
+    rng = np.random.default_rng(0)
+    trials = [p.experiment(x, 0, rng) for x in p.starts for _ in range(3)]
+    assert all(t.margin >= 0 for t in trials)
+    assert all(len(t.told) == 1 + kind.constraints for t in trials)
+    told = np.array([t.told[0] for t in trials]).reshape(len(p.starts), 3).mean(axis=1)
+    assert told == pytest.approx(p.h(p.starts), abs=0.4)  # a limit cycle spreads by that much
+
+
+def test_the_best_gains_of_the_map_are_as_good_as_it_says():
+    p = problem('pendulum', 0)
+    _, X, reward, margin = known('pendulum')
+    assert X.shape == (GRID ** 2, 2)
+    best = X[int(np.argmax(np.where(margin.ravel() >= 0, reward, -9.0)))]
+    trial = p.experiment(best, 0, np.random.default_rng(1))
+    assert trial.told[0] == pytest.approx(p.best, abs=0.15)
+    assert trial.margin > 0
+
+
+@pytest.mark.parametrize('name', ['StageOpt, β = 2', 'LoSBO, true L', 'tubes of drawn functions',
+                                  'cubes with scenario norms', 'pacsbo, size told'])
+def test_a_method_minds_every_constraint(name):
+    """Two constraints of which one forbids what the other one allows."""
+    told = Told(1, 1, 0.0, 12, 0.01, problem('assumed, n = 1', 0).kernel, math.nan, 4.0, 2)
+    method = METHODS[name](told, 0)
+    seen = []
+    x = np.array([0.5])
+    for _ in range(8):
+        y = np.array([x[0], 2 * (0.7 - x[0]), 2 * (x[0] - 0.3)])
+        seen.append(y)
+        method.tell(x, y)
+        x = method.ask()
+        if x is None:
+            break
+    assert np.min(seen) >= -1e-9
+    assert len(seen) > 1
+
+
+def test_a_cell_has_all_its_runs_if_they_are_short_and_some_if_not():
+    assert benchmark.fitting([], 20.0) == benchmark.LEAST
+    assert benchmark.fitting([{'unable': 'why'}], 20.0) == 1
+    assert benchmark.fitting([{'seconds': 0.3}] * 5, 20.0) == math.inf
+    assert benchmark.fitting([{'seconds': 2.0}] * 5, 20.0) == 10
+    assert benchmark.fitting([{'seconds': 60.0}] * 5, 20.0) == benchmark.LEAST
+
+
+def test_a_package_that_breaks_ends_its_run_and_is_named(monkeypatch):
+    class Broken:
+        def __init__(self, told, seed):
+            self.count = 0
+
+        def ask(self):
+            self.count += 1
+            if self.count == 3:
+                raise FloatingPointError('not a number')
+            return np.array([0.5])
+
+        def tell(self, x, y):
+            pass
+
+    monkeypatch.setitem(METHODS, 'broken', Broken)
+    result = run({'problem': 'assumed, n = 1', 'method': 'broken', 'index': 0})
+    assert result['samples'] == 5
+    assert 'FloatingPointError' in report.table({'broken': summary([result])})
+
+
+def result(left, unsafe=0):
+    return {'unsafe': unsafe, 'left': {'30': left}, 'samples': 30, 'worst': 0.1, 'best': 1.0,
+            'ms': 1.0, 'seconds': 0.1}
+
+
+def test_who_beats_us_is_safe_and_clearly_better_on_the_same_problems():
+    spread = [0.01 * (i % 3) for i in range(12)]
+    runs = {('assumed, n = 1', m): {i: result(left + s, unsafe) for i, s in enumerate(spread)}
+            for m, left, unsafe in (('pacsbo', 0.4, 0), ('LoSBO, true L', 0.2, 0),
+                                    ('random search', 0.0, 3), ('SafeOpt, B = norm', 0.395, 0))}
+    found = report.lost(runs, report.condense(runs))
+    assert [f['method'] for f in found] == ['LoSBO, true L']
+    assert found[0]['better_by'] == pytest.approx(0.2)
+
+
+def test_every_problem_is_in_one_group():
+    assert sorted(p for some in GROUPS.values() for p in some) == sorted(PROBLEMS)
+
+
+def test_memory_is_that_of_a_process_of_its_own():
+    found = memory({'problem': 'assumed, n = 1', 'method': 'random search'})
+    assert 30 < found['mib'] < 2000
