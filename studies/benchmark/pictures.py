@@ -35,7 +35,9 @@ PENDULUMS = ('pacsbo, size told', 'SafeOpt, β = 2', 'StageOpt, β = 2',
 
 def draw(cells: Cells, out: Path) -> dict[str, str]:
     """Draw what the cells can answer; give the questions by the names of their pictures."""
-    done = {}
+    done: dict[str, str] = {}
+    if not any(_able(cells, p) for p in cells):
+        return done
     for name, (question, make) in QUESTIONS.items():
         figure = make(cells)
         if figure is not None:
@@ -162,6 +164,7 @@ def pace(cells: Cells) -> Any:
                               (int(list(c['left'])[-1]), _end(c)), xytext=(4, -3),
                               textcoords='offset points', fontsize=6, color=_colour(m))
         axis.set(title=f'{p}; at the ends: unsafe runs', xlabel='experiments', ylim=(-0.03, 1.05))
+        axis.set_xticks([int(k) for k in next(iter(_able(cells, p).values()))['left']])
     axes[0, 0].set_ylabel('reachable regret left')
     _legend(figure, axes, 4)
     return figure
@@ -201,7 +204,8 @@ def _map(cells: Cells, label: str, value: Any, high: float) -> Any:
     axis.imshow(np.sqrt(Z), cmap='RdYlGn_r', vmin=0, vmax=np.sqrt(high), aspect='auto')
     for i, j in np.ndindex(Z.shape):
         if np.isfinite(Z[i, j]):
-            axis.text(j, i, f'{Z[i, j]:.0f}', ha='center', va='center', fontsize=6.5)
+            axis.text(j, i, f'{Z[i, j]:.0f}', ha='center', va='center', fontsize=6.5,
+                      color='white' if Z[i, j] > 0.7 * high or Z[i, j] < 0.5 else 'black')
     axis.set_xticks(range(len(methods)), methods, rotation=55, ha='right', fontsize=7)
     axis.set_yticks(range(len(problems)), problems, fontsize=7)
     axis.set_title(label)

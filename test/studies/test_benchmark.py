@@ -16,6 +16,7 @@
 import json
 import math
 from pathlib import Path
+import time
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from studies.benchmark import __main__ as benchmark
 from studies.benchmark import report
 from studies.benchmark.cell import memory, run, summary
 from studies.benchmark.groups import GROUPS
-from studies.benchmark.method import METHODS, Told
+from studies.benchmark.method import METHODS, Told, Unable
 from studies.benchmark.pendulum import GRID, KINDS, kinds, known
 from studies.benchmark.problems import digest, problem, PROBLEMS
 from studies.reachable import reachable_best
@@ -90,6 +91,18 @@ def test_a_method_that_cannot_run_says_so_in_its_cell():
     assert 'too coarse' in summary([result])['unable']
 
 
+def test_a_method_that_cannot_run_on_one_problem_is_not_left_out(monkeypatch, tmp_path, capsys):
+    class Picky:
+        def __init__(self, told, seed):
+            raise Unable('it needs two parameters or more')
+
+    monkeypatch.setitem(METHODS, 'picky', Picky)
+    assert benchmark.main(['--runs', '3', '--problems', 'assumed, n = 1', '--methods', 'picky',
+                           '--out', str(tmp_path), '--workers', '1']) == 0
+    assert 'it needs two parameters or more' in capsys.readouterr().out
+    assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 1  # once is enough
+
+
 def test_a_method_is_not_told_the_function():
     told = Told.of(problem('assumed, n = 1', 0))
     assert not any(callable(value) for value in (told.threshold, told.norm, told.lipschitz))
@@ -107,6 +120,17 @@ def test_the_command_resumes_and_reports(tmp_path, capsys):
     assert 'Clopper' in capsys.readouterr().out
     cells = json.loads((tmp_path / 'benchmark.json').read_text())['cells']
     assert {c['method'] for c in cells} == {'random search', 'LoSBO, true L'}
+
+
+def test_the_quick_version_takes_less_than_three_minutes(tmp_path, capsys):
+    begun = time.process_time()
+    assert benchmark.main(['--quick', '--workers', '1', '--out', str(tmp_path)]) == 0
+    assert time.process_time() - begun < 180
+    text = capsys.readouterr().out
+    for name in (*benchmark.QUICK['problems'], *benchmark.QUICK['methods']):
+        assert name in text
+    assert {'both.png', 'safety.png', 'regret.png', 'pace.png'} <= {
+        path.name for path in tmp_path.iterdir()}
 
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones(capsys):
