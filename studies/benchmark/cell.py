@@ -29,48 +29,64 @@ import math
 import subprocess
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from studies import records
 from studies.benchmark.method import METHODS, Told, Unable
-from studies.benchmark.problem import Trial
+from studies.benchmark.problem import Problem, Trial
 from studies.benchmark.problems import problem
 from studies.records import Record
 
 MARKS = (10, 20, 30)  # samples after which regret is noted; a longer budget adds its end
 
 
+class Played(NamedTuple):
+    """One run: its experiments, the time that asking took, and what broke, if anything."""
+
+    trials: list[Trial]
+    seconds: float
+    broke: str
+
+
+def play(p: Problem, name: str, index: int) -> Played:
+    """Let a method work on a problem to the end; raises Unable where it cannot."""
+    told, rng = Told.of(p), np.random.default_rng([index, 7])
+    method = METHODS[name](told, index)
+    trials: list[Trial] = []
+    for x in p.starts:
+        trials.append(p.experiment(x, len(trials), rng))
+        y = trials[-1].told
+        # A start is safe by assumption: noise may not contradict it.
+        y[told.safety] = np.maximum(y[told.safety], p.threshold)
+        method.tell(x, y)
+    seconds = 0.0
+    while len(trials) < p.budget:
+        begun = time.process_time()
+        try:
+            x = method.ask()
+        except Unable:
+            raise
+        except Exception as error:  # of somebody's package: the table says so
+            return Played(trials, seconds, f'{type(error).__name__}: {str(error)[:80]}')
+        seconds += time.process_time() - begun
+        if x is None:
+            break
+        trials.append(p.experiment(np.asarray(x), len(trials), rng))
+        begun = time.process_time()
+        method.tell(x, trials[-1].told)
+        seconds += time.process_time() - begun
+    return Played(trials, seconds, '')
+
+
 def run(key: Record) -> Record:
     """Run one method on one problem; a method that cannot says why."""
     begun = time.process_time()
     p = problem(key['problem'], key['index'])
-    told = Told.of(p)
-    rng = np.random.default_rng([key['index'], 7])
-    trials: list[Trial] = []
-    asking, broke = 0.0, ''
     try:
-        method = METHODS[key['method']](told, key['index'])
-        for x in p.starts:
-            trials.append(p.experiment(x, len(trials), rng))
-            y = trials[-1].told
-            # A start is safe by assumption: noise may not contradict it.
-            y[told.safety] = np.maximum(y[told.safety], p.threshold)
-            method.tell(x, y)
-        while len(trials) < p.budget:
-            since = time.process_time()
-            x = method.ask()
-            asking += time.process_time() - since
-            if x is None:
-                break
-            trials.append(p.experiment(np.asarray(x), len(trials), rng))
-            since = time.process_time()
-            method.tell(x, trials[-1].told)
-            asking += time.process_time() - since
+        trials, asking, broke = play(p, key['method'], key['index'])
     except Unable as error:
         return {'unable': str(error)}
-    except Exception as error:  # of somebody's package: the run ends here, and the table says so
-        broke = f'{type(error).__name__}: {str(error)[:80]}'
     count, chosen = len(p.starts), trials[len(p.starts):]
     start = max(t.value for t in trials[:count])
     gap = p.reachable - start

@@ -21,7 +21,7 @@ import time
 import numpy as np
 import pytest
 from studies.benchmark import __main__ as benchmark
-from studies.benchmark import report
+from studies.benchmark import hardware, report
 from studies.benchmark.cell import memory, run, summary
 from studies.benchmark.groups import GROUPS
 from studies.benchmark.method import METHODS, Told, Unable
@@ -229,3 +229,11 @@ def test_every_problem_is_in_one_group():
 def test_memory_is_that_of_a_process_of_its_own():
     found = memory({'problem': 'assumed, n = 1', 'method': 'random search'})
     assert 30 < found['mib'] < 2000
+
+
+def test_the_authors_run_is_the_published_one(capsys):
+    hardware.main(['--runs', '1', '--methods', 'StageOpt, β = 2'])
+    theirs, ours = capsys.readouterr().out.splitlines()[2:]
+    for published in ('0.934', '0.995', '| 13 |', '0.411', '0 of 1'):
+        assert published in theirs
+    assert 'simulated | 1 |' in ours
