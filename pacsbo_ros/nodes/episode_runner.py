@@ -79,7 +79,7 @@ class EpisodeRunner(EpisodeServer):
             originals = check_parameters(self, task, self._calls, p.patience)
             target = ParameterTarget(self, task, self._calls, p.patience)
             self._robot = ParameterRobot(task, target, self._custody, steady_now)
-            subscribe(self, task, self._robot.hear, p.patience)
+            self._judges = subscribe(self, task, self._robot.hear, p.patience)
             target.originals = originals
             self._custody.keep(originals)
             self._locks.claim()
@@ -117,6 +117,11 @@ class EpisodeRunner(EpisodeServer):
             Custody(folder).end()
             self.get_logger().warning(f'a run that was killed had left values changed; they are '
                                       f'as in {folder}/originals.yaml again')
+
+    def person_asked(self) -> None:
+        """Let a person who armed or reset vouch for clocks that were set."""
+        for judge in self._judges:
+            judge.renew()
 
     # The guardian.
 

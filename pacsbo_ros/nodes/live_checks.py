@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-import math
 from typing import Any
 
 from pacsbo_ros.nodes.parameter_calls import number, ParameterCalls, spin_until
@@ -30,15 +29,16 @@ from pacsbo_ros.nodes.spinning import steady_now
 from pacsbo_ros.robots.parameters import fields
 from pacsbo_ros.robots.parameters.task import Call, Source, Task, Tuned
 from pacsbo_ros.robots.parameters.words import TaskError, unknown
+from pacsbo_ros.safety.freshness import Freshness
 from rcl_interfaces.msg import ParameterType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
-DEPTH = 100  # messages that may wait while this process is held up
-LATEST = 1.0  # s that a message may be under way; more is a step of its sender's clock
+# Messages that may wait while this process is held up: without a stamp nobody knows for how long.
+DEPTH, UNSTAMPED_DEPTH = 100, 3
 NUMERIC = (ParameterType.PARAMETER_DOUBLE, ParameterType.PARAMETER_INTEGER)
 
-Hear = Callable[[str, float, float | None], None]  # name, value, when it was made if known
+Hear = Callable[[str, float, float], None]  # name, value, when it was made
 
 
 def check_parameters(node: Node, task: Task, calls: ParameterCalls,
@@ -90,16 +90,25 @@ def _check_range(t: Tuned, described) -> None:
                             f'box of {t.name} is {t.lower:g} to {t.upper:g}; narrow it')
 
 
-def subscribe(node: Node, task: Task, hear: Hear, patience: float) -> None:
-    """Listen to every signal with the QoS of its publisher; TaskError if one does not speak."""
+def subscribe(node: Node, task: Task, hear: Hear, patience: float) -> list[Freshness]:
+    """
+    Listen to every signal with the QoS of its publisher; TaskError if one does not speak.
+
+    Returns what judges the stamps, topic by topic: a clock that was set back counts again only
+    after a person has vouched for it (renew).
+    """
     topics: dict[str, list[Source]] = {}
     for source in task.signals:
         topics.setdefault(node.resolve_topic_name(source.topic), []).append(source)
     heard: dict[str, list[float]] = {topic: [] for topic in topics}
+    judges = []
     for topic, sources in topics.items():
         kind, qos = _publication(node, topic, patience)
         read = [(s.name, fields.reader(s.field, kind)) for s in sources]
-        node.create_subscription(kind, topic, _listener(read, fields.stamp_reader(kind), hear,
+        stamp = fields.stamp_reader(kind)
+        qos.depth = DEPTH if stamp else UNSTAMPED_DEPTH
+        judges.append(Freshness(max_delay=min(s.timeout for s in sources)))
+        node.create_subscription(kind, topic, _listener(read, stamp, judges[-1], hear,
                                                         heard[topic]), qos)
     for topic, sources in topics.items():
         times, timeout = heard[topic], min(s.timeout for s in sources)
@@ -110,25 +119,20 @@ def subscribe(node: Node, task: Task, hear: Hear, patience: float) -> None:
         if slowest > timeout:
             raise TaskError(f'{topic} speaks every {slowest:.2f} s, but the timeout of '
                             f'{sources[0].name} is {timeout:g} s; give a longer one')
+    return judges
 
 
-def _listener(read: list, stamp: Callable[[Any], float] | None,
+def _listener(read: list, stamp: Callable[[Any], float] | None, judge: Freshness,
               hear: Hear, heard: list[float]) -> Callable[[Any], None]:
-    newest, quickest = -math.inf, math.inf  # quickest: arrival less stamp, whatever the clocks
-
     def listen(message: Any) -> None:
-        nonlocal newest, quickest
-        made = None
-        if stamp is not None:
-            stamped = stamp(message)
-            if stamped <= newest and newest - stamped < 1.0 and stamped > 0:
-                return  # a repeated or reordered message: a frozen source is a silent one
-            newest = stamped
-            took = steady_now() - stamped
-            quickest = took if took - quickest > LATEST else min(quickest, took)
-            made = stamped + quickest
+        made = now = steady_now()
+        stamped = stamp(message) if stamp is not None else 0.0
+        if stamped > 0:  # a stamp that nobody has set is none
+            if not judge.accept(now, stamped, stamped):
+                return  # repeated, overtaken or too late: such a source is a silent one
+            made = now - judge.lateness
         if len(heard) < 50:
-            heard.append(steady_now())
+            heard.append(now)
         for name, value in read:
             hear(name, value(message), made)
     return listen
@@ -145,7 +149,7 @@ def _publication(node: Node, topic: str, patience: float) -> tuple[Any, QoSProfi
     # A reliable subscription would never hear a best-effort publisher. None of the past is
     # wanted, so that volatile fits every durability.
     reliable = all(p.qos_profile.reliability == ReliabilityPolicy.RELIABLE for p in publishers)
-    qos = QoSProfile(depth=DEPTH, reliability=ReliabilityPolicy.RELIABLE if reliable
+    qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE if reliable
                      else ReliabilityPolicy.BEST_EFFORT)
     return load_type(types.pop()), qos
 

@@ -77,6 +77,7 @@ class Freshness:
         self._senders: dict[int, _Sender] = {}
         self._rivalled = -math.inf
         self.refused = 0.0  # s, lateness of the newest message if that was its only fault
+        self.lateness = 0.0  # s, of the newest message that counted
 
     def accept(self, now: float, stamp: float, order: float, source: int = 0) -> bool:
         """Note a message that was stamped and numbered by its sender; tell if it counts."""
@@ -98,6 +99,7 @@ class Freshness:
             self.refused = lateness
             return False
         sender.order, sender.least, sender.counted = order, least, now
+        self.lateness = lateness
         self._made = now - (lateness if lateness > JITTER else 0.0)
         return True
 

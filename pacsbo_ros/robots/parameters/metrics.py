@@ -40,7 +40,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.robots.parameters.units import Dimension, product
+from pacsbo_ros.robots.parameters.windows import WindowError
 
+LEAST_WAY = 0.01  # to the target, as a share of the farthest from it: less is no step
 Array = NDArray[np.float64]
 SECOND: Dimension = (('s', 1),)
 
@@ -93,18 +95,25 @@ def share_of_time(t: Array, y: Array, bound: float) -> float:
     return float(np.sum(np.diff(t) * above)) / _span(t)
 
 
+def _way(y: Array, target: float, metric: str) -> float:
+    """Return the way from the first value to the target; 0 if nothing ever left the target."""
+    way, most = target - y[0], float(np.max(np.abs(y - target)))
+    if abs(way) < LEAST_WAY * most:
+        raise WindowError(f'{metric} needs a way to the target, but the signal begins at '
+                          f'{y[0]:.4g}, its target is {target:g}, and it goes {most:.3g} away')
+    return float(way)
+
+
 def overshoot(t: Array, y: Array, target: float = 0.0) -> float:
     """Return the way beyond the target as a share of the way to it."""
-    way = target - y[0]
-    if way == 0:
-        return 0.0
-    return max(0.0, float(np.max((y - target) / way)))
+    way = _way(y, target, 'overshoot')
+    return max(0.0, float(np.max((y - target) / way))) if way else 0.0
 
 
 def rise_time(t: Array, y: Array, target: float = 0.0) -> float:
     """Return the time from 10 % to 90 % of the way to the target."""
-    way = target - y[0]
-    if way == 0:
+    way = _way(y, target, 'rise_time')
+    if not way:
         return 0.0
     share = (y - y[0]) / way
     begun, arrived = _crossing(t, share, 0.1), _crossing(t, share, 0.9)
@@ -125,6 +134,7 @@ def _crossing(t: Array, share: Array, level: float) -> float | None:
 
 def settling_time(t: Array, y: Array, target: float = 0.0, band: float = 0.02) -> float:
     """Return the time after which the error stays within a share of its first value."""
+    _way(y, target, 'settling_time')
     error = np.abs(target - y)
     outside = np.flatnonzero(error > band * error[0])
     if not len(outside):

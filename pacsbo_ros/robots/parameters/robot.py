@@ -121,9 +121,9 @@ class ParameterRobot:
         return self._description
 
     def hear(self, name: str, value: float, made: float | None = None) -> None:
-        """Take a sample of a signal; a limit is judged at once, not at the next tick."""
+        """Take a sample, made now or then; a limit is judged at once, not at the next tick."""
         now = self._now()
-        self.recorders[name].add(now, value, made)
+        self.recorders[name].add(now if made is None else made, value)
         reason = self._beyond(name)
         if not reason or self.phase in (Phase.IDLE, Phase.RESTORING):
             return
@@ -204,10 +204,11 @@ class ParameterRobot:
             complaint = recorder.complaint(now)
             if complaint:
                 return self.stop(Outcome.INVALID_STATE, complaint)
-        if now - self._opened >= self._duration:
+        # A window is whole when everything that was made in it has come.
+        if all(r.reaches(self._opened + self._duration) for r in self.recorders.values()):
             self._ended = now
             self._result = scoring.completed(self._task, self.recorders, self._opened,
-                                             now - self._opened)
+                                             self._duration)
             for recorder in self.recorders.values():
                 recorder.close()
             self._go(Phase.CHECKING, self._target.check(self._values))

@@ -20,9 +20,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.robots.contract import EpisodeResult, Outcome
-from pacsbo_ros.robots.parameters.task import Task
+from pacsbo_ros.robots.parameters.task import Constraint, Task
 from pacsbo_ros.robots.parameters.windows import frozen, Recorder, Series, WindowError
 
+WORST = -1.0  # scaled: what is worse teaches nothing more, and would only spoil the scale
 TRIPPED_MARGIN = -0.1  # at most, of the constraints on a signal that passed its limit
 MOST_ROWS = 1000  # of a trace
 
@@ -32,11 +33,11 @@ def completed(task: Task, recorders: dict[str, Recorder], start: float,
     """Score a whole window; a recording that is no good is INVALID_STATE and no datum."""
     peaks = tuple(recorders[s.name].peak for s in task.signals)
     try:
-        window = {name: r.series(start) for name, r in recorders.items()}
+        window = {name: r.series(start, duration) for name, r in recorders.items()}
         if frozen(window):
             raise WindowError('not one signal changed during the episode')
         reward = task.reward(window)
-        margins = tuple(c.expression(window) / c.scale for c in task.constraints)
+        margins = tuple(_scaled(c.expression(window), c.scale) for c in task.constraints)
     except WindowError as error:
         return without_data(task, Outcome.INVALID_STATE, str(error), peaks, duration)
     for what, value in (('reward', reward),
@@ -60,7 +61,7 @@ def tripped(task: Task, recorders: dict[str, Recorder], start: float, duration: 
         window = {}
     owners = [c.name for c in task.constraints if signal in c.expression.signals]
     for c in task.constraints:
-        seen = c.expression(window) / c.scale if window else 0.0
+        seen = _seen(c, window) if window else 0.0
         value = seen if math.isfinite(seen) else TRIPPED_MARGIN
         blamed = not owners or c.name in owners
         margins.append(min(value, TRIPPED_MARGIN) if blamed else value)
@@ -68,6 +69,18 @@ def tripped(task: Task, recorders: dict[str, Recorder], start: float, duration: 
         outcome, reason, True, task.reward_scale.reward(-1.0), -1.0, tuple(margins), (),
         tuple(recorders[s.name].peak for s in task.signals), duration,
         trace(task, window) if window else None)
+
+
+def _scaled(value: float, scale: float) -> float:
+    return value if math.isnan(value) else max(value / scale, WORST)
+
+
+def _seen(constraint: Constraint, window: dict[str, Series]) -> float:
+    """Return the margin of a window that was cut short; NaN where it has none."""
+    try:
+        return _scaled(constraint.expression(window), constraint.scale)
+    except WindowError:
+        return math.nan
 
 
 def without_data(task: Task, outcome: Outcome, reason: str, peaks: tuple[float, ...],

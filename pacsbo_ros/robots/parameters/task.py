@@ -30,7 +30,7 @@ from pacsbo_ros.robots.contract import Description, RewardScale, Signal, Tunable
 from pacsbo_ros.robots.parameters.expressions import Expression
 from pacsbo_ros.robots.parameters.fields import split
 from pacsbo_ros.robots.parameters.sections import finite, read_yaml, Section, WORD
-from pacsbo_ros.robots.parameters.units import Dimension, dimension
+from pacsbo_ros.robots.parameters.units import Dimension, dimension, words
 from pacsbo_ros.robots.parameters.words import TaskError
 
 KEYS = ('task', 'simulated', 'tuned', 'episode', 'signals', 'reward', 'constraints', 'stop',
@@ -252,6 +252,9 @@ def _reward(s: Section, dimensions: dict[str, Dimension]) -> tuple[Expression, R
         raise TaskError(f'scale of reward is {scale:g}; give a positive number')
     expression = _expression(r.text('expression', wanted='an expression such as -iae(error)'),
                              dimensions, 'reward')
+    found = expression.dimension
+    if unit and found is not None and found != dimension(unit):
+        raise TaskError(f'unit of reward is {unit!r}, but {expression.text!r} is {words(found)}')
     return expression, RewardScale(r.number('offset', 0.0), scale, unit)
 
 

@@ -16,6 +16,9 @@
 The recorded window of an episode: every signal with its own stamps.
 
     t  (n,)  s since the window began, strictly increasing      y  (n,)  the signal
+
+A sample belongs to the time at which it was made, which its stamp tells, not to that at which it
+came: a message that waited somewhere tells of the past.
 """
 from __future__ import annotations
 
@@ -87,23 +90,27 @@ class Recorder:
         """End the window: what comes later is only looked at."""
         self._is_open = False
 
-    def add(self, now: float, value: float, made: float | None = None) -> None:
-        """Take a sample that came at this time, and was made then, if that is known."""
+    def add(self, made: float, value: float) -> None:
+        """Take a sample that was made at this time."""
         if not math.isfinite(value):
             if self._is_open:
                 self.invalid = self.invalid or f'{self.name} is {value}'
             return
-        self._last, self.newest = now, value
-        if not self._is_open or (self._stamps and now <= self._stamps[-1]):
+        self._last, self.newest = max(self._last, made), value
+        if not self._is_open or made < self._opened:
+            return  # on its way when the window opened: it tells of what was before
+        if self._stamps and made <= self._stamps[-1]:
             return  # of two messages in one instant the first counts
-        if made is not None and made < self._opened:
-            return  # it was on its way when the window opened, and tells of what was before
         self.peak = max(self.peak, abs(value))
-        self._stamps.append(now)
+        self._stamps.append(made)
         self._values.append(value)
 
+    def reaches(self, until: float) -> bool:
+        """Tell whether a sample was made then or later."""
+        return bool(self._stamps) and self._stamps[-1] >= until
+
     def age(self, now: float) -> float:
-        """Return the time since the last sample, or since the window was opened."""
+        """Return the time since the last sample was made, or since the window was opened."""
         return now - self._last
 
     def complaint(self, now: float) -> str:
@@ -111,12 +118,14 @@ class Recorder:
         if self.invalid:
             return self.invalid
         age = self.age(now)
-        return f'{self.name} is silent for {age:.2f} s' if age > self.timeout else ''
+        return (f'{self.name} is silent, or late, for {age:.2f} s (if the clock of who publishes '
+                'it was set back, call arm)') if age > self.timeout else ''
 
-    def series(self, start: float) -> Series:
-        """Return what was recorded since a time; WindowError if it has gaps or stands still."""
-        t, y = np.array(self._stamps), np.array(self._values)
-        t, y = t[t >= start] - start, y[np.array(self._stamps) >= start]
+    def series(self, start: float, duration: float = math.inf) -> Series:
+        """Return what was made since a time; WindowError if it has gaps or stands still."""
+        t, y = np.array(self._stamps) - start, np.array(self._values)
+        inside = (t >= 0) & (t <= duration)
+        t, y = t[inside], y[inside]
         if len(t) < FEWEST:
             raise WindowError(f'{self.name} has only {len(t)} samples; lengthen the episode or '
                               'publish more often')

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 from pacsbo_ros.robots.parameters import metrics as m
+from pacsbo_ros.robots.parameters.windows import WindowError
 import pytest
 
 
@@ -80,9 +81,16 @@ def test_metrics_scale_shift_in_time_and_survive_a_sample_more(values, factor, r
             more = np.insert(t, 1, middle), np.insert(y, 1, np.interp(middle, t, y))
             slack = 0.2 ** 2 * 200 if name in ('iae', 'itae') else 1e-6
             assert f(*more) == pytest.approx(f(t, y), rel=1e-6, abs=slack)
-    for name, (f, *arguments) in {'share': (m.share_of_time, 1.0), 'rise': (m.rise_time,),
-                                  'settling': (m.settling_time,)}.items():
-        value = f(t, y, *arguments)
-        assert 0.0 <= value <= (1.0 if name == 'share' else t[-1] - t[0]) + 1e-9
-    assert m.overshoot(t, y) >= 0.0
+    assert 0.0 <= m.share_of_time(t, y, 1.0) <= 1.0 + 1e-9
+    if abs(y[0]) >= m.LEAST_WAY * np.max(np.abs(y)):  # else there is no step
+        for f in (m.rise_time, m.settling_time):
+            assert 0.0 <= f(t, y) <= t[-1] - t[0] + 1e-9
+        assert m.overshoot(t, y) >= 0.0
     assert m.share_of_time(t, y, 5.0) <= m.share_of_time(t, y, 4.0) + 1e-9
+
+
+@pytest.mark.parametrize('metric', [m.overshoot, m.rise_time, m.settling_time])
+def test_a_signal_that_begins_at_its_target_and_leaves_it_has_no_step_to_judge(metric):
+    t = np.linspace(0.0, 4.0, 41)
+    with pytest.raises(WindowError, match='needs a way to the target'):
+        metric(t, 0.5 + 1e-7 + np.sin(t), 0.5)

@@ -38,9 +38,9 @@ def test_a_window_has_its_own_clock_and_remembers_the_peak():
 
 def test_what_was_on_its_way_when_the_window_opened_is_not_in_it():
     recorder = recorded([])
-    recorder.add(10.01, 0.5, 9.99)  # the joint before the test brought it to zero
+    recorder.add(9.99, 0.5)  # the joint before the test brought it to zero
     for t in (0.02, 0.03, 0.04):
-        recorder.add(10.0 + t, 0.0, 10.0 + t - 0.001)
+        recorder.add(10.0 + t, 0.0)
     assert recorder.series(10.0).y == pytest.approx([0.0, 0.0, 0.0])
     assert recorder.age(10.05) == pytest.approx(0.01)
 
@@ -48,7 +48,14 @@ def test_what_was_on_its_way_when_the_window_opened_is_not_in_it():
 def test_silence_is_counted_from_the_opening_too():
     recorder = recorded([])
     assert recorder.complaint(10.4) == ''
-    assert 'silent for 0.60 s' in recorder.complaint(10.6)
+    assert 'silent, or late, for 0.60 s' in recorder.complaint(10.6)
+
+
+def test_a_window_ends_where_it_was_to_end_and_is_whole_when_a_later_sample_has_come():
+    recorder = recorded([0.1, 0.2, 0.3, 0.4])
+    assert recorder.reaches(10.4)
+    assert not recorder.reaches(10.41)
+    assert recorder.series(10.0, 0.35).t == pytest.approx([0.1, 0.2, 0.3])
 
 
 def test_gaps_and_thin_recordings_are_no_data():
