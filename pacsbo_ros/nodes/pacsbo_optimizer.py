@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 import math
+import re
 import threading
 
 from pacsbo_ros.action import RunEpisode
@@ -93,6 +94,7 @@ class PacsboOptimizer(Node):
         self._started = steady_now()
         self._fresh = 0  # episodes of this process, for the time left
         self._unsafe = 0  # episodes in a row
+        self._noticed: set[str] = set()  # kinds of notices that were said already
         self._waiting = Waiting()
         self._link = RobotLink(self, self._waiting, self._robot)
         self._wishes = Wishes(self, self._waiting, lambda: self.tuning.searching)
@@ -216,6 +218,11 @@ class PacsboOptimizer(Node):
             steady_now() - self._started) / self._fresh
         self.get_logger().info(terminal.line(self.tuning, told, max(left, 0.0)))
         self._say(self._state, f'episode {trial.iteration} is told', trial)
+        for words in self.tuning.notices:
+            kind = re.sub(r'[\d.]+', '', words)  # its numbers change with every episode
+            if kind not in self._noticed:
+                self._noticed.add(kind)
+                self.get_logger().warning(words)
         self._unsafe = 0 if told.measured.safe else self._unsafe + 1
         if self._unsafe >= self._p.unsafe_in_a_row:
             self._unsafe = 0

@@ -75,6 +75,7 @@ def state(node: Node, run_id: str, tuning: Tuning, state: int, reason: str,
         message.best_peaks = list(best.measured.peaks)
     if tuning.model is not None:
         _fill_model(message, robot, tuning.model)
+    message.warnings = list(tuning.notices)
     return message
 
 
@@ -103,7 +104,6 @@ def _fill_model(message: OptimizerState, robot: Description, model: SafeOptimize
         middle = float(np.exp(np.mean(np.log(model.settings.length_scales))))
         message.length_scales = [middle * f for f in model.settings.length_scale_factors]
         message.length_scale_weights = [w for row in known.length_scale_weights for w in row]
-    message.warnings = list(known.notices)
     innermost = message.norm_bound[::len(message.domains)]
     message.reward_norm, message.constraint_norm = innermost[0], max(innermost[1:])
 

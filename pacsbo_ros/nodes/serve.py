@@ -28,6 +28,7 @@ from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
 from pacsbo_ros.nodes.parameters import declare
 from pacsbo_ros.nodes.spinning import raise_priority, spin
 from pacsbo_ros.robots.contract import Robot
+from rclpy.task import Future
 
 PARAMETERS = (VERDICT_TIMEOUT,)
 
@@ -39,8 +40,18 @@ class RobotNode(EpisodeServer):
         """Take a robot whose actuators are off."""
         super().__init__(robot.description.name, **options)
         p = declare(self, PARAMETERS)
+        self.exit_code, self.done = 0, Future()
         self.serve(robot, p.verdict_timeout)
         self.get_logger().info(f'{robot.description.name} waits for consent and a goal')
+
+    def show(self, stamp) -> None:
+        """End once run() has shown a bug: no other episode can be better."""
+        broken = getattr(self.robot, 'broken', '')
+        if broken and not self.running and not self.done.done():
+            self.get_logger().fatal(f'{self.description.name}: run() failed, mend it and resume '
+                                    f'the run: {broken}')
+            self.exit_code = 1
+            self.done.set_result(None)
 
 
 def serve(robot: Robot) -> int:
@@ -59,6 +70,9 @@ def load(name: str) -> Robot:
     try:
         made = getattr(import_module(module), kind)()
         made.description  # noqa: B018  a robot that cannot say what it is fails here
+    except ModuleNotFoundError as error:
+        where = f'; {os.getcwd()} has none: start there where {module}.py lies, or set PYTHONPATH'
+        raise ValueError(f'robot {name}: {error}' + where * (error.name == module)) from error
     except Exception as error:  # whatever a user's module raises is told in one line
         raise ValueError(f'robot {name}: {type(error).__name__}: {error}') from error
     return made

@@ -104,6 +104,7 @@ class Robot(ABC):
     _newest: Sample | None = None
     _answer: tuple[float, tuple[float, ...]] | None = None
     _error = ''
+    broken = ''  # why run() cannot be tried again: it has a bug
     _rows: list[tuple[float, ...]]
 
     @property
@@ -122,6 +123,8 @@ class Robot(ABC):
         """Start run() in its thread."""
         if self._thread is not None and self._thread.is_alive():
             raise Refusal('run() of the last episode has not returned yet')
+        if self.broken:
+            raise Refusal(f'run() has to be mended first: {self.broken}')
         if duration:
             raise Refusal(f'{self.description.name} decides itself how long an episode lasts; '
                           'leave duration at 0')
@@ -138,10 +141,12 @@ class Robot(ABC):
             self._answer = float(reward), tuple(map(float, margins))
             if len(self._answer[1]) != len(self.constraints) or not all(
                     map(math.isfinite, (self._answer[0], *self._answer[1]))):
-                raise RobotError(f'run() returned {self._answer}; give a finite reward and '
-                                 f'{len(self.constraints)} finite margins')
-        except Exception as error:  # whatever a user's code raises is no datum
+                raise TypeError(f'run() returned {self._answer}; give a finite reward and '
+                                f'{len(self.constraints)} finite margins')
+        except (RobotError, OSError) as error:  # the world's fault: it may be better next time
             self._error = f'{type(error).__name__}: {error}'
+        except Exception as error:  # a bug: the robot need not move once more to show it again
+            self._error = self.broken = f'{type(error).__name__}: {error}'
 
     def _end(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:
         if self._ending is None:

@@ -24,6 +24,7 @@ it stopped; a run that was over searches on if the budget has grown.
 """
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
@@ -207,8 +208,12 @@ class Tuning:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Return what the user should know about the noise, in sentences."""
-        return self.optimizer.notices
+        """Return what the user should know about starts and noise, in sentences."""
+        unsafe = [', '.join(f'{name} {value:g}' for name, value in
+                            zip(self.problem.box.names, values, strict=True))
+                  for values in self._unsafe_starts()]
+        return (*(f'the start {words} was called safe and is not: take it out, everything rests '
+                  'on safe starts' for words in unsafe), *self.optimizer.notices)
 
     @property
     def verified(self) -> Told | None:
@@ -254,8 +259,8 @@ class Tuning:
             return self._trial(self.problem.start[done], START, START)
         elif not any(t.measured.safe for t in self.told):
             self._end_search('none of the start values is safe; give others')
-        elif done < (1 + self.problem.start_repeats) * len(self.problem.start):
-            return self._trial(self.problem.start[done % len(self.problem.start)], REPEAT, START)
+        elif (again := self._start_again()) is not None:
+            return self._trial(again, REPEAT, START)
         else:
             answer = self.optimizer.ask()
             if not isinstance(answer, NothingToPropose):
@@ -264,6 +269,20 @@ class Tuning:
                                    answer.lower, answer.upper)
             self._end_search(answer.reason)
         return None
+
+    def _start_again(self) -> tuple[float, ...] | None:
+        """Return the start that was tried least, round by round; None when all were repeated."""
+        starts, unsafe = self.problem.start, self._unsafe_starts()
+        tried = Counter(t.trial.values for t in self.told if t.trial.domain == START)
+        return next((values for rounds in range(2, self.problem.start_repeats + 2)
+                     for values in dict.fromkeys(starts)
+                     if values not in unsafe and tried[values] < rounds * starts.count(values)),
+                    None)
+
+    def _unsafe_starts(self) -> list[tuple[float, ...]]:
+        """Return the starts that turned out not to be safe."""
+        return [*dict.fromkeys(t.trial.values for t in self.told
+                               if t.trial.domain == START and not t.measured.safe)]
 
     def _verification(self) -> Trial | None:
         """Return the best values or the best start once more; None when both were tried."""

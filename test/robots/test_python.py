@@ -111,3 +111,15 @@ def test_a_signal_that_is_no_number_ends_the_episode():
     result = run_episode(robot, {}, 0)
     assert result.outcome is Outcome.INVALID_STATE
     assert not result.is_datum
+
+
+def test_after_a_bug_in_run_nothing_moves_again_but_trouble_of_the_world_may_pass():
+    robot = Cart()
+    robot.run = lambda values, seed: (0.0, [1.0, 2.0])
+    run_episode(robot, {}, 0)
+    with pytest.raises(Refusal, match=r'mended first.*1 finite margins'):
+        robot.begin({}, 0)
+    robot = Cart()
+    robot.run = lambda values, seed: (_ for _ in ()).throw(OSError('the cable is out'))
+    assert 'the cable is out' in run_episode(robot, {}, 0).reason
+    robot.begin({}, 0)

@@ -81,6 +81,16 @@ def test_a_run_evaluates_the_starts_then_searches_then_verifies(path):
     assert tuning.best.measured.reward > max(measure(t).reward for t in trials[:3])
 
 
+def test_a_start_that_was_not_safe_is_said_and_not_tried_again(path):
+    wrong = (-0.1, 11.0)
+    tuning = make(path, start=(STARTS[0], wrong, STARTS[1]))
+    assert not tuning.notices
+    trials = run(tuning, 6)
+    assert [t.values for t in trials[3:5]] == [STARTS[0], STARTS[1]]
+    assert wrong not in [t.values for t in trials[3:]]
+    assert tuning.notices[0].startswith('the start lift -0.1, damp 11 was called safe and is not')
+
+
 @pytest.mark.parametrize('stop_after', [1, 3, 5, 8])
 def test_a_resumed_run_goes_on_as_if_it_had_never_stopped(tmp_path, stop_after):
     whole = run(make(tmp_path / 'whole'))
