@@ -73,7 +73,7 @@ EDGE = 0.15  # smallest margin of gains at an edge; 1 is a loop that nobody woul
 CLOSED = 0.9
 BOUNDS = {'k_theta': (-6.0, 0.0), 'k_alpha': (10.0, 50.0), 'k_theta_dot': (-3.0, -0.5),
           'k_alpha_dot': (1.5, 5.0)}
-SCALES = {'k_theta': 0.5, 'k_alpha': 0.2, 'k_theta_dot': 0.5, 'k_alpha_dot': 0.3}
+SCALES = {'k_theta': 0.5, 'k_alpha': 0.2, 'k_theta_dot': 0.2, 'k_alpha_dot': 0.2}
 TUNED = {2: ('k_theta', 'k_alpha'), 1: ('k_alpha',),
          3: ('k_theta', 'k_alpha', 'k_alpha_dot'), 4: tuple(BOUNDS)}
 STARTS = ('default', 'near', 'upper', 'lower')

@@ -17,7 +17,9 @@ The models of all outputs, tested by every value, and what becomes of them after
 
 Two things make a model fail: it is too stiff (misfit), or the machine has changed and old values
 no longer hold (drift). When the test of `surprise` gives an alarm, both explanations are tried on
-all data of that output, and the one with the larger evidence is believed:
+all data of all outputs, and the one with the larger evidence is believed: a machine that has
+changed has changed for every output, and one that is predicted as well as before speaks against
+it. (A rougher edge may be one of several outputs: each may be as it was or too stiff.)
 
   misfit   the output's length scales become half as long
   drift    with the first surprise an epoch begins, for all outputs: what was measured before tells
@@ -101,12 +103,15 @@ class Doubts:
         return new
 
     def _explain(self, samples: Samples, i: int, first: int) -> None:
-        model, at = self.models[i], np.array(self._at)
-        misfit = model.evidence_of(samples.pooled(i, at), SHORTER) + samples.scatter(i, at)
+        at = np.array(self._at)
+        misfit = sum(max(model.evidence_of(samples.pooled(j, at), by)
+                         for by in ((SHORTER,) if j == i else (SHORTER, 1.0)))
+                     + samples.scatter(j, at) for j, model in enumerate(self.models))
         before = self._epochs, self._at, self._groups
         self._regroup(samples, first)
         at, points = np.array(self._at), self._points()
-        drift = model.evidence_of(samples.pooled(i, at), points=points) + samples.scatter(i, at)
+        drift = sum(model.evidence_of(samples.pooled(j, at), points=points)
+                    + samples.scatter(j, at) for j, model in enumerate(self.models))
         what = f'{self.settings.names[i]} is not what the model expected since sample {first + 1}'
         if drift > misfit:
             for bank in self.banks.values():
@@ -116,7 +121,7 @@ class Doubts:
                              'from now on; check the machine, start anew if it was changed')
         else:
             self._epochs, self._at, self._groups = before
-            self.models[i] = model.stretched(SHORTER)
+            self.models[i] = self.models[i].stretched(SHORTER)
             self.said.append(f'{what}; what fits best is a rougher function: its length scales '
                              f'are now {SHORTER:g} of what they were; give shorter ones')
 

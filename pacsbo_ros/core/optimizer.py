@@ -43,6 +43,7 @@ from pacsbo_ros.core.run import Run
 from pacsbo_ros.core.samples import Sample
 from pacsbo_ros.core.settings import AUTO, Settings
 from pacsbo_ros.core.stall import only_measured_is_safe, opening_repeat, why_nothing
+from scipy.special import ndtri
 
 
 class SafeOptimizer:
@@ -145,7 +146,8 @@ class SafeOptimizer:
         """
         Give the measured point with the best expected reward among those known to be safe.
 
-        Known to be safe is what the safe set holds and no measurement contradicts; None if none.
+        Known to be safe is what the safe set holds or what keeps all limits with probability
+        1 - delta by belief, and no measurement contradicts; None if none.
         """
         run, repeats = self._run, self._run.samples.repeats
         A, safe = run.samples.A.tolist(), run.samples.safe
@@ -154,7 +156,7 @@ class SafeOptimizer:
         if not points:
             return None
         if self.ready:
-            kept = [p for p, known in zip(points, run.safe_at(np.array(points)), strict=True)
+            kept = [p for p, known in zip(points, self._credible(np.array(points)), strict=True)
                     if known]
             points = kept or points
             band = run.band_at(np.array(points))
@@ -165,6 +167,21 @@ class SafeOptimizer:
         point = points[at]
         return Best(point, repeats.count(point), tuple(repeats.mean(point).tolist()),
                     *(tuple(part[:, at].tolist()) for part in (mu, low, up)))
+
+    def _credible(self, X: Array) -> np.ndarray:
+        """
+        Tell which measured points are known to be safe.
+
+        The safe set is about points that were never tried, each at its small share of delta. A
+        point that was tried need not go when the model learns that it was too stiff.
+        """
+        run = self._run
+        known = run.safe_at(X)
+        if run.rule.believes:
+            free = np.isfinite(run.h_min)
+            band, z = run.band_at(X), -float(ndtri(self.settings.delta / max(free.sum(), 1)))
+            known |= np.all(band.mu[free] - z * band.sigma[free] >= run.h_min[free, None], axis=0)
+        return known
 
     def state(self) -> State:
         """Give what a node publishes: shares of the domains, B, and the books."""

@@ -120,9 +120,10 @@ def swing_left(signal: ArrayLike, push: int, window: int, before: int) -> Estima
     """
     Return the largest later swing over the first one after the push; 1 or more: it does not die.
 
-    The first swing is the largest deviation within `window` rows after the push; later is what
-    comes after the signal has changed its sign. The peaks are as uncertain as what the push met:
-    the root mean square of the `before` rows before it. None: the trace ends before the window.
+    The first swing is the largest deviation within `window` rows after the push; a later one is
+    how far the signal comes back, to either side, from the smallest it was since. The peaks are as
+    uncertain as what the push met: the root mean square of the `before` rows before it. None: the
+    trace ends before the window.
     """
     s = np.asarray(signal, float)
     after = s[push:]
@@ -132,8 +133,9 @@ def swing_left(signal: ArrayLike, push: int, window: int, before: int) -> Estima
     peak = abs(float(after[first]))
     if peak == 0:
         return None
-    turned = np.flatnonzero(after[first:] * after[first] < 0)
-    later = float(np.abs(after[first + turned[0]:]).max()) if len(turned) else 0.0
+    swung = after[first:] * math.copysign(1.0, after[first])
+    smallest = np.minimum.accumulate(np.maximum(swung, 0.0))  # 0 once it has turned
+    later = float((np.abs(swung) - smallest).max())
     met = float(np.sqrt(np.square(s[max(0, push - before):push]).mean())) if push else 0.0
     left = later / peak
     return Estimate(left, met / peak * math.hypot(1.0, left))

@@ -245,6 +245,16 @@ def test_best_ignores_unsafe_samples():
     assert (optimizer.best().point, optimizer.best().values) == ((0.28,), (2.0, 0.3))
 
 
+def test_what_was_measured_safe_stays_the_best_when_the_safe_set_shrinks_before_it():
+    optimizer = SafeOptimizer(Settings(length_scales=(0.3,), starts=2, noise_bound=0.02,
+                                       candidates=60, scale_prior=0.5, scale_trust=8.0))
+    for x in np.linspace(0.3, 0.66, 13):
+        optimizer.tell([x], [x, 0.35], [0.02, 0.1])
+    optimizer.tell([0.73], [0.7, -0.2], [1.0, 0.02])  # lost
+    assert not optimizer.safe([[0.66]])[0]  # not to the small share of one experiment
+    assert optimizer.best().point == (0.66,)
+
+
 def test_a_safe_set_of_starts_alone_is_said_in_words():
     optimizer = make(1, known=True, noise_bound=1e-3, tolerance=2.0, length_scales=0.05)
     optimizer.tell([0.5], [0.0, 0.0])

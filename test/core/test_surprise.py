@@ -116,6 +116,19 @@ def test_a_function_that_is_rougher_than_told_is_called_that():
     assert shorter >= 3
 
 
+@pytest.mark.parametrize(('step', 'word'), [(0.0, 'rougher'), (0.8, 'drift')])
+def test_a_kink_of_one_output_is_no_drift_and_a_step_of_all_is_one(step, word):
+    optimizer = SafeOptimizer(Settings(constraints=4, length_scales=(0.3,), starts=2,
+                                       noise_bound=0.01, candidates=20))
+    for x in np.concatenate([np.arange(0.2, 0.55, 0.04), np.arange(0.56, 0.8, 0.04)]):
+        values = 1 + 0.3 * np.sin((3 + np.arange(5)) * x) - step * (x > 0.55)
+        values[0] -= 8 * max(x - 0.55, 0.0)
+        optimizer.tell([x], values)
+    said = alarms(optimizer)
+    assert said
+    assert all(word in each and 'since sample 10' in each for each in said)
+
+
 def test_replay_gives_the_same_also_after_alarms():
     changed = run(smooth, lambda x: smooth(x) - 0.4, samples=18)
     again = SafeOptimizer.from_record(changed.to_record())

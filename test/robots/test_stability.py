@@ -149,6 +149,13 @@ def test_a_swing_that_grows_is_more_than_one_and_one_that_never_turns_is_gone():
     assert swing_left(np.exp(-t), 0, 80, 100).value == 0.0
 
 
+def test_a_swing_back_counts_as_much_whether_the_signal_just_turns_or_just_does_not():
+    t = np.arange(0, 5, 0.005)
+    one, other = (swing_left(np.exp(-t) * (np.cos(4 * t) + 1 + by), 0, 80, 100).value
+                  for by in (0.01, -0.01))
+    assert 0.1 < one == pytest.approx(other, abs=0.02)
+
+
 def test_what_the_push_met_is_the_noise_of_the_swing():
     t = np.arange(0, 3, 0.005)
     calm, moved = (swing_left(np.concatenate([np.full(200, met), np.exp(-t) * np.sin(9 * t)]),

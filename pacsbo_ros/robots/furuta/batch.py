@@ -61,7 +61,6 @@ class BatchResult:
     reward: Array  # (n,)
     max_abs_alpha: Array  # (n,) rad
     max_abs_theta: Array  # (n,) rad
-    max_heading: Array  # (n,)
     decay_rate: Array  # (n,) 1/s
     swing: Array  # (n,)
     saturated: Array  # (n,)
@@ -111,17 +110,16 @@ def simulate_batch(gains: ArrayLike, seeds: ArrayLike, plant: Plant = CALIBRATED
                 SimulatedDriver(plant), Gains.from_sequence(k[i + j]), limits,
                 replace(settings, backup=some[j] if some else None), seed=start_seeds[i + j]))
         parts.append(columns)
-    table = np.hstack([np.zeros((9 + 2 * OUTPUTS, 0)), *parts])
-    reward, alpha, theta, heading, decay, swing, share, outcome, count = table[:9]
-    return BatchResult(reward, alpha, theta, heading, decay, swing, share,
-                       table[9:9 + OUTPUTS].T, table[9 + OUTPUTS:].T, outcome.astype(np.int64),
-                       count * SAMPLE_PERIOD)
+    table = np.hstack([np.zeros((8 + 2 * OUTPUTS, 0)), *parts])
+    reward, alpha, theta, decay, swing, share, outcome, count = table[:8]
+    return BatchResult(reward, alpha, theta, decay, swing, share, table[8:8 + OUTPUTS].T,
+                       table[8 + OUTPUTS:].T, outcome.astype(np.int64), count * SAMPLE_PERIOD)
 
 
 def _column(result: EpisodeResult) -> tuple[float, ...]:
     """Return what one episode adds to the table of a batch."""
-    return (result.reward, result.max_abs_alpha, result.max_abs_theta, result.max_heading,
-            result.decay_rate, result.swing, result.saturated, result.outcome,
+    return (result.reward, result.max_abs_alpha, result.max_abs_theta, result.decay_rate,
+            result.swing, result.saturated, result.outcome,
             round(result.duration / SAMPLE_PERIOD), *result.values, *result.noise)
 
 
@@ -130,7 +128,7 @@ def _chunk(k: Array, starts: Array, plant: Plant, limits: Limits, settings: Epis
     """Return the columns of some episodes, and in which of them the backup took over."""
     tally, alphas, rows = _simulate(k, starts, plant, limits, settings, backups)
     columns = []
-    for i, (total, count, alpha, theta, heading, outcome) in enumerate(tally.T.tolist()):
+    for i, (total, count, alpha, theta, outcome) in enumerate(tally.T.tolist()):
         missing = settings.samples - count
         reward = (total + missing * settings.reward.worst) / settings.samples
         updates = rows[:math.ceil(count / settings.control_every), :, i].copy()
@@ -138,10 +136,10 @@ def _chunk(k: Array, starts: Array, plant: Plant, limits: Limits, settings: Epis
                    reward, (alpha, theta),
                    missing / settings.samples if outcome == Outcome.TRIPPED else None)
         columns.append((
-            reward, alpha, theta, heading, seen.decay.value if seen.decay else math.nan,
+            reward, alpha, theta, seen.decay.value if seen.decay else math.nan,
             seen.swing.value if seen.swing else math.nan, saturated(updates, limits.voltage),
             outcome, count, *settings.scaling.values(seen), *settings.scaling.noise(seen)))
-    return np.array(columns).T, np.flatnonzero(tally[5] == Outcome.CAUGHT).tolist()
+    return np.array(columns).T, np.flatnonzero(tally[4] == Outcome.CAUGHT).tolist()
 
 
 def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits, settings: EpisodeSettings,
@@ -149,14 +147,14 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits, settings: E
     """
     Return what the scalar episode collects, up to where a backup takes over.
 
-    Reward sum, samples scored, peak alpha, theta and heading, outcome; alpha (samples, n) at every
-    sample; state and voltage (updates, 5, n) at every control update.
+    Reward sum, samples scored, peak alpha and theta, outcome; alpha (samples, n) at every sample;
+    state and voltage (updates, 5, n) at every control update.
     """
-    tally = np.zeros((6, len(k)))
+    tally = np.zeros((5, len(k)))
     alphas = np.zeros((settings.samples, len(k)))
     rows = np.zeros((math.ceil(settings.samples / settings.control_every), 5, len(k)))
     running = np.arange(len(k))  # the columns of tally to which the working arrays belong
-    total, count, peak_alpha, peak_theta, peak_heading, outcome = tally.copy()
+    total, count, peak_alpha, peak_theta, outcome = tally.copy()
     w = backups[0].weights if backups else (0.0, 0.0, 0.0, 0.0)
     reach = np.array([b.reach for b in backups]) if backups else np.empty(0)
     enough = backups[0].enough if backups else 0.0
@@ -206,7 +204,6 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits, settings: E
             weak = answer * heading > -enough * (heading * heading)
             _end(alive, outcome, (share > FAR * reach) | ((share > reach) & weak)
                  | (abs_alpha > limits.alpha) | (abs_theta > limits.theta), Outcome.CAUGHT)
-            np.maximum(peak_heading, share, out=peak_heading, where=alive)
         _end(alive, outcome, abs_alpha > limits.alpha, Outcome.TRIPPED)
         _end(alive, outcome, abs_theta > limits.theta, Outcome.TRIPPED)
         _end(alive, outcome, np.abs(measured_speeds).max(0) > limits.speed,
@@ -215,12 +212,11 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits, settings: E
             physics.speeds[1] += settings.push.alpha_dot
 
         if tick % 20 == 19 and alive.mean() < 0.95:
-            tally[:, running] = (
-                total, count, peak_alpha, peak_theta, peak_heading, outcome)
+            tally[:, running] = total, count, peak_alpha, peak_theta, outcome
             if not alive.any():
                 return tally, alphas, rows
             running, kt, volts = running[alive], kt[:, alive], volts[alive]
-            total, count, peak_alpha, peak_theta, peak_heading, outcome = tally[:, running]
+            total, count, peak_alpha, peak_theta, outcome = tally[:, running]
             reach = reach[alive] if backups else reach
             measured_speeds, last = measured_speeds[:, alive], last[:, alive]
             physics = Integrator(physics.angles[:, alive], physics.speeds[:, alive],
@@ -236,8 +232,7 @@ def _simulate(k: Array, starts: Array, plant: Plant, limits: Limits, settings: E
                 stopped = np.abs(theta) > plant.arm_stop
                 theta[stopped] = np.copysign(plant.arm_stop, theta[stopped])
                 physics.speeds[0, stopped] = 0.0
-    tally[:, running] = (
-        total, count, peak_alpha, peak_theta, peak_heading, outcome)
+    tally[:, running] = total, count, peak_alpha, peak_theta, outcome
     return tally, alphas, rows
 
 

@@ -56,7 +56,6 @@ class Episode:
         self._reward_sum = 0.0
         self._max_alpha = 0.0
         self._max_theta = 0.0
-        self._max_heading = 0.0
         self._alphas: list[float] = []
         self._rows: list[tuple[float, ...]] = []  # state and voltage at every control update
         self._volts = 0.0
@@ -135,7 +134,7 @@ class Episode:
                    if self._limit_violated or outcome is Outcome.CAUGHT else None)
         return EpisodeResult(
             gains=self.gains, reward=reward, max_abs_alpha=self._max_alpha,
-            max_abs_theta=self._max_theta, max_heading=self._max_heading,
+            max_abs_theta=self._max_theta,
             decay_rate=seen.decay.value if seen.decay else math.nan,
             swing=seen.swing.value if seen.swing else math.nan,
             saturated=saturated(rows, limits.voltage), values=settings.scaling.values(seen),
@@ -171,7 +170,6 @@ class Episode:
             if (abs_alpha > limits.alpha or abs_theta > limits.theta
                     or backup.takes_over(heading, answer, limits.alpha)):
                 return self._take_over(theta, alpha, theta_dot, alpha_dot)
-            self._max_heading = max(self._max_heading, abs(heading) / limits.alpha)
         if abs_alpha > limits.alpha:
             return self._trip('alpha', alpha, limits.alpha, 'rad')
         if abs_theta > limits.theta:

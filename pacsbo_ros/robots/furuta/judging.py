@@ -17,8 +17,9 @@ What one episode shows of its gains, each number with the noise that the episode
 
 Repeats of an episode differ because the push meets another state each time: the start is random,
 friction holds the arm anywhere, encoders are coarse. How much the pendulum moves in the half
-second before the push is therefore the noise of its peaks; what the time before the push costs is
-that of the reward. docs/furuta.md compares both with the spread of repeats.
+second before the push is therefore the noise of its peaks. The reward has two such parts: what the
+time before the push cost, and what came after it, which grows and shrinks with the peak. docs/
+furuta.md compares all with the spread of repeats.
 
 Symbol     Shape        Meaning
 alpha      (T,)         pendulum angle at every sample
@@ -45,6 +46,10 @@ TO_FORGET = 3.0  # s after a push below which it may still be remembered
 AT_REST = 1.0  # s at the end in which it should be forgotten
 # Below this share of its limit friction and encoders move the pendulum, not the gains.
 LEAST_MOTION = 0.1
+# Noise of the reward, as a share of what the time before the push cost, and of what came after it
+# times the noise of the peak: as repeats on eight plants spread, see docs/furuta.md.
+START_COST = 1 / 3
+AFTER_PUSH = 2.0
 TRACE_COLUMNS = ('time', 'theta', 'alpha', 'theta_dot', 'alpha_dot', 'volts')
 
 
@@ -56,7 +61,6 @@ class EpisodeResult:
     reward: float  # as in the paper, samples that were cut off count as the worst
     max_abs_alpha: float  # rad, measured, under the gains that were tried and the backup
     max_abs_theta: float  # rad, measured, under the gains that were tried and the backup
-    max_heading: float  # largest |heading| over the angle limit under the gains; 0: no backup
     decay_rate: float  # 1/s with which the loop forgets the push; nan if that was not excited
     swing: float  # largest later swing over the first one after the push; nan without a push
     saturated: float  # share of control updates with the largest voltage
@@ -97,7 +101,9 @@ def see(alpha: Array, rows: Array, gains: tuple[float, ...], limits: Limits,
             rest = float(np.abs(alpha[-round(AT_REST / SAMPLE_PERIOD):]).max()) / limits.alpha
         swing = swing_left(alpha, push, round(settings.first_swing / SAMPLE_PERIOD),
                            round(BEFORE_PUSH / SAMPLE_PERIOD))
-    return Seen(Estimate(reward, float(cost)), Estimate(peaks[0] / limits.alpha,
+    after = max(0.0, settings.reward.best - reward - cost) * met_alpha / max(peaks[0], 1e-9)
+    spread = math.hypot(START_COST * cost, AFTER_PUSH * after)
+    return Seen(Estimate(reward, spread), Estimate(peaks[0] / limits.alpha,
                                                         met_alpha / limits.alpha),
                 Estimate(peaks[1] / limits.theta, met_theta / limits.theta), decay, swing,
                 rest, cut_off)

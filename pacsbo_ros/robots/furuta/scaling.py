@@ -28,7 +28,9 @@ drops. What tells the edge from afar is how well the loop forgets the push: its 
 how much of the first large swing is left in the next. Both cross zero where the loop is lost. An
 episode is lost when a limit was violated or the backup took over. Then all three are slightly
 negative, more so the earlier it was cut off: a large negative number would be a cliff, after which
-the model trusts nothing.
+the model trusts nothing. That it was lost is certain, and swing says so; how far angle and
+stability are below zero nobody measured, so they are known to within LOST, and what was cut off
+says next to nothing of the reward.
 
 angle is >= 0 exactly if the episode was not lost. stability and swing are also negative for
 loops that shake within the limits and never fall; with cycles_are_safe that counts as safe, and
@@ -43,7 +45,8 @@ import math
 from pacsbo_ros.robots.stability import Estimate
 
 CONSTRAINTS = ('angle', 'arm', 'stability', 'swing')
-LOST = 0.25  # value of an episode that was lost at once
+LOST = 0.25  # minus the value of an episode that was lost at once
+CUT_OFF = 1.0  # noise of the reward of an episode that was lost
 REST = 0.25  # share of the angle limit in the last second that is no rest
 BEND = 0.1  # value below which a shaking loop that counts as safe is bent towards zero
 
@@ -106,6 +109,8 @@ class Scaling:
         swing = 0.0 if seen.swing is None else seen.swing.noise
         own = (seen.reward.noise / self.reward_scale, self.angle_gain * seen.alpha.noise,
                seen.theta.noise, decay, swing)
+        if seen.cut_off is not None:
+            own = CUT_OFF, LOST, seen.theta.noise, LOST, 0.0
         return tuple(min(1.0, math.hypot(self.least_noise, noise)) for noise in own)
 
 
