@@ -27,7 +27,7 @@ from pathlib import Path
 import select
 
 from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
-from pacsbo_ros.nodes.guardian import Guardian, learn_types, put_back
+from pacsbo_ros.nodes.guardian import Guardian, put_back
 from pacsbo_ros.nodes.live_checks import check_parameters, subscribe
 from pacsbo_ros.nodes.parameter_calls import ParameterCalls, spin_until
 from pacsbo_ros.nodes.parameter_target import ParameterTarget
@@ -110,7 +110,6 @@ class EpisodeRunner(EpisodeServer):
             if not spin_until(self, lambda c=calls: not c.ready(), patience):
                 raise TaskError(f'{calls.ready()[0]} is not there; values of the run in {folder} '
                                 'have to be put back first')
-            learn_types(self, calls, originals, patience)
             failure = put_back(self, calls, originals, patience)
             if failure:
                 raise TaskError(f'values of the run in {folder} could not be put back: {failure}')

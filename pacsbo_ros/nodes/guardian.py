@@ -59,17 +59,6 @@ def put_back(node, calls: ParameterCalls, originals, patience: float) -> str:
     return failure
 
 
-def learn_types(node, calls: ParameterCalls, originals, patience: float) -> bool:
-    """Ask which parameters are whole numbers; a node refuses the other kind."""
-    for target, values in originals.items():
-        future = calls.describe(target, list(values))
-        if not spin_until(node, future.done, patience) or future.result() is None:
-            return False
-        calls.types[target] = {name: d.type for name, d in
-                               zip(values, future.result().descriptors, strict=False)}
-    return True
-
-
 def main() -> int:
     """Watch over one runner."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -83,7 +72,6 @@ def main() -> int:
     calls = ParameterCalls(node, list(originals))
     try:
         spin_until(node, lambda: not calls.ready(), 10.0)
-        learn_types(node, calls, originals, 10.0)
         os.write(sys.stdout.fileno(), READY)
         return _watch(node, calls, custody, originals)
     finally:

@@ -36,7 +36,6 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 # Messages that may wait while this process is held up: without a stamp nobody knows for how long.
 DEPTH, UNSTAMPED_DEPTH = 100, 3
-NUMERIC = (ParameterType.PARAMETER_DOUBLE, ParameterType.PARAMETER_INTEGER)
 
 Hear = Callable[[str, float, float], None]  # name, value, when it was made
 
@@ -54,16 +53,13 @@ def check_parameters(node: Node, task: Task, calls: ParameterCalls,
     originals = {}
     for target, tuned in task.nodes.items():
         names = [t.parameter for t in tuned]
-        described = []
         for t in tuned:  # one by one: some answer nothing at all if one of several is unknown
             answer = _answer(node, calls.describe(target, [t.parameter]), target, patience)
             if not answer.descriptors or not answer.descriptors[0].type:
                 known = _answer(node, calls.names(target), target, patience).result.names
                 raise unknown(f'parameter of {target}:', t.parameter, known)
             _check_range(t, answer.descriptors[0])
-            described.append(answer.descriptors[0])
         values = _answer(node, calls.get(target, names), target, patience).values
-        calls.types[target] = {t.parameter: d.type for t, d in zip(tuned, described, strict=True)}
         originals[target] = {t.parameter: number(v) for t, v in zip(tuned, values, strict=True)}
     refused = calls.wait(calls.set(originals))
     if refused:
@@ -79,12 +75,14 @@ def _answer(node: Node, future, target: str, patience: float):
 
 def _check_range(t: Tuned, described) -> None:
     what = f'{t.parameter} of {t.node}'
-    if described.type not in NUMERIC:
+    if described.type == ParameterType.PARAMETER_INTEGER:
+        raise TaskError(f'{what} is a whole number; only parameters that may have any value in '
+                        'between (doubles) can be tuned')
+    if described.type != ParameterType.PARAMETER_DOUBLE:
         raise TaskError(f'{what} is not a number')
     if described.read_only:
         raise TaskError(f'{what} is read-only')
-    spans = [*described.floating_point_range, *described.integer_range]
-    for span in spans:
+    for span in described.floating_point_range:
         if t.lower < span.from_value or t.upper > span.to_value:
             raise TaskError(f'{what} accepts {span.from_value:g} to {span.to_value:g}, but the '
                             f'box of {t.name} is {t.lower:g} to {t.upper:g}; narrow it')

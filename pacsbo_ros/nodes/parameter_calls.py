@@ -80,7 +80,6 @@ class ParameterCalls:
     def __init__(self, node: Node, targets: list[str]) -> None:
         """Make the clients, so that they have found their services when they are needed."""
         self._node = node
-        self.types: dict[str, dict[str, int]] = {}  # as declared; doubles if nobody asked
         self._set, self._get, self._describe, self._list = (
             {t: node.create_client(kind, f'{t}/{name}') for t in targets}
             for kind, name in ((SetParametersAtomically, 'set_parameters_atomically'),
@@ -110,7 +109,8 @@ class ParameterCalls:
         asked = {}
         for target, inner in values.items():
             request = SetParametersAtomically.Request(parameters=[
-                Parameter(name=name, value=self._value(target, name, value))
+                Parameter(name=name, value=ParameterValue(
+                    type=ParameterType.PARAMETER_DOUBLE, double_value=float(value)))
                 for name, value in inner.items()])
             asked[target] = self._set[target].call_async(request)
         return Exchange(asked, _refusals, lambda: self.check(values))
@@ -120,19 +120,12 @@ class ParameterCalls:
         asked = {target: self.get(target, list(inner)) for target, inner in values.items()}
         return Exchange(asked, lambda answers: self._differences(values, answers))
 
-    def _value(self, target: str, name: str, value: float) -> ParameterValue:
-        if self.types.get(target, {}).get(name) == ParameterType.PARAMETER_INTEGER:
-            return ParameterValue(type=ParameterType.PARAMETER_INTEGER,
-                                  integer_value=round(value))
-        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=float(value))
-
     def _differences(self, values: Values, answers: dict) -> str:
         for target, answer in answers.items():
             for place, (name, wanted) in enumerate(values[target].items()):
-                expected = number(self._value(target, name, wanted))
                 has = number(answer.values[place]) if place < len(answer.values) else math.nan
-                if not math.isclose(has, expected, rel_tol=1e-9, abs_tol=1e-12):
-                    return f'{name} of {target} is {has:g}, not {expected:g}'
+                if not math.isclose(has, wanted, rel_tol=1e-9, abs_tol=1e-12):
+                    return f'{name} of {target} is {has:g}, not {wanted:g}'
         return ''
 
     def wait(self, exchange: Exchange, patience: float = 10.0) -> str:
@@ -159,11 +152,7 @@ def spin_until(node: Node, condition: Callable[[], bool], patience: float) -> bo
 
 def number(value: ParameterValue) -> float:
     """Return a parameter as a number; NaN if it is none."""
-    if value.type == ParameterType.PARAMETER_DOUBLE:
-        return value.double_value
-    if value.type == ParameterType.PARAMETER_INTEGER:
-        return float(value.integer_value)
-    return math.nan
+    return value.double_value if value.type == ParameterType.PARAMETER_DOUBLE else math.nan
 
 
 def _refusals(answers: dict) -> str:

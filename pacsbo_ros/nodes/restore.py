@@ -19,7 +19,7 @@ import argparse
 from pathlib import Path
 import sys
 
-from pacsbo_ros.nodes.guardian import learn_types, put_back
+from pacsbo_ros.nodes.guardian import put_back
 from pacsbo_ros.nodes.parameter_calls import ParameterCalls
 from pacsbo_ros.nodes.transport import use_datagrams
 from pacsbo_ros.robots.parameters.custody import Custody, CustodyError, Locks, read_originals
@@ -43,7 +43,6 @@ def main(arguments: list[str] | None = None) -> int:
         locks = Locks(originals, folder)
         locks.acquire(0.5)
         calls = ParameterCalls(node, list(originals))
-        learn_types(node, calls, originals, p.patience)
         failure = put_back(node, calls, originals, p.patience)
         if failure:
             raise CustodyError(f'the original values are not back: {failure}')

@@ -194,6 +194,9 @@ def _watch(running: list[Running], stop: threading.Event) -> int:
                 warned.add(item)
             elif name == OPTIMIZER:
                 return item.code
+            elif item.code == 2:  # it would not start, and has said why in one line
+                time.sleep(0.2)  # that line is on its way
+                return 2
             else:
                 time.sleep(1.0)  # let the others notice and say so
                 say(f'error: {name} has ended with code {item.code}', sys.stderr)
