@@ -26,8 +26,16 @@ with the next plant. Counted are
   caught      an evaluation that the backup ended
   fall        an evaluation that the backup lost, or that passed twice the angle limit
   shaking     an evaluation within all limits whose loop did not forget the push
-  closed      (R(best) - R(start)) / (R* - R(start)), R the mean reward over REPEATS random starts,
-              best the gains that the run itself calls its best after an episode
+  gap         R* - R(start), R the mean reward over REPEATS random starts
+  closed      (R(best) - R(start)) / gap, best what the run itself calls its best after an episode
+  left        R* - R(best) at the end
+  spread      standard deviation of one episode's reward at the optimum: a start that is nearer
+              cannot be told from it by an episode, and `closed` is then mostly luck
+  early       runs that ended before their budget, and said why
+  good        runs that closed GOOD of the gap, left less than the spread, or ended early
+
+Plants with `mujoco` in their name move by MuJoCo (pip install 'mujoco>=3.2'), their map is that of
+the equations, and starts and optimum are measured again by MuJoCo.
 
   start       the three gains from which a run begins, all safe in REPEATS repeats
   default     those of config/furuta.yaml, with the paper's gains where others are tuned too
@@ -38,11 +46,13 @@ with the next plant. Counted are
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 import math
 from pathlib import Path
+import re
 import tempfile
 from typing import Any
 
@@ -51,11 +61,14 @@ from numpy.typing import NDArray
 from pacsbo_ros.core import Box
 from pacsbo_ros.executors import carry_out
 from pacsbo_ros.robots.contract import Outcome
-from pacsbo_ros.robots.furuta.backup import Experience
-from pacsbo_ros.robots.furuta.batch import BatchResult, simulate_batch
-from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
+from pacsbo_ros.robots.furuta.backup import Backup, Experience
+from pacsbo_ros.robots.furuta.batch import BatchResult, gathered, simulate_batch
+from pacsbo_ros.robots.furuta.episode_settings import EpisodeSettings, Limits
+from pacsbo_ros.robots.furuta.gains import Gains, PAPER_GAINS
+from pacsbo_ros.robots.furuta.mujoco_driver import MujocoDriver
 from pacsbo_ros.robots.furuta.plant import Plant
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
+from pacsbo_ros.robots.furuta.running import run_episode
 from pacsbo_ros.tuning.journal import Journal
 from pacsbo_ros.tuning.trial import COMPARISON, Measured, START, VERIFICATION
 from pacsbo_ros.tuning.tuning import Problem, Tuning
@@ -70,13 +83,27 @@ REPEAT_SEEDS = 1_000_000
 SCATTER = 1024  # gains of a quasi-random map
 FINALISTS = 24  # of its best that are measured again
 EDGE = 0.15  # smallest margin of gains at an edge; 1 is a loop that nobody would worry about
-CLOSED = 0.9
+CLOSED, GOOD = 0.9, 0.8
 BOUNDS = {'k_theta': (-6.0, 0.0), 'k_alpha': (10.0, 50.0), 'k_theta_dot': (-3.0, -0.5),
           'k_alpha_dot': (1.5, 5.0)}
 SCALES = {'k_theta': 0.5, 'k_alpha': 0.2, 'k_theta_dot': 0.2, 'k_alpha_dot': 0.2}
 TUNED = {2: ('k_theta', 'k_alpha'), 1: ('k_alpha',),
          3: ('k_theta', 'k_alpha', 'k_alpha_dot'), 4: tuple(BOUNDS)}
 STARTS = ('default', 'near', 'upper', 'lower')
+
+
+class InMujoco(Plant):
+    """A plant that MuJoCo moves."""
+
+    @classmethod
+    def of(cls, plant: Plant) -> InMujoco:
+        """Return the plant in the other engine."""
+        return cls(**{f.name: getattr(plant, f.name) for f in fields(plant)})
+
+    @property
+    def equations(self) -> Plant:
+        """Return the plant that the equations move."""
+        return Plant(**{f.name: getattr(self, f.name) for f in fields(self)})
 
 
 def _with(**changes: float) -> Plant:
@@ -100,6 +127,8 @@ PLANTS = {
     'coarse': replace(CALIBRATED, encoder_counts=1024),
     'bias': replace(CALIBRATED, alpha_bias=0.02, theta_bias=0.05),
 }
+BOTH = ('calibrated', 'longer', 'friction', 'delay')  # by both engines
+MOVED = {f'{name}, mujoco': InMujoco.of(PLANTS[name]) for name in BOTH}
 
 
 @dataclass(frozen=True)
@@ -109,29 +138,46 @@ class Ground:
     box: Box
     best: tuple[float, ...]
     reward: float
+    spread: float  # standard deviation of the reward of one episode there
     starts: dict[str, tuple[tuple[float, ...], ...]]  # by kind; empty where none is safe
+
+
+def episodes(gains: Sequence[Sequence[float]], seeds: Sequence[int], plant: Plant,
+             limits: Limits, settings: EpisodeSettings,
+             backups: Sequence[Backup] | None = None) -> BatchResult:
+    """Try gains on a plant of either engine."""
+    if not isinstance(plant, InMujoco):
+        return simulate_batch(gains, seeds, plant, limits, settings, backups)
+    driver = MujocoDriver(plant)
+    return gathered([run_episode(
+        driver, Gains.from_sequence(k), limits,
+        replace(settings, backup=backups[i] if backups else None), seed=seeds[i])
+        for i, k in enumerate(gains)])
 
 
 def simulate(bench: Bench, plant: Plant, names: Sequence[str], gains: Array,
              seeds: Sequence[int]) -> BatchResult:
     """Try tuned gains, each from the start of its seed, without a backup."""
     k = [PAPER_GAINS.with_tuned(g, names).as_tuple() for g in gains.tolist()]
-    return simulate_batch(k, seeds, plant, bench.limits, bench.settings)
+    return episodes(k, seeds, plant, bench.limits, bench.settings)
 
 
 def repeat(bench: Bench, plant: Plant, names: Sequence[str],
-           gains: Array) -> tuple[Array, Array]:
-    """Return mean reward and smallest margin of every gain vector over the repeats."""
+           gains: Array) -> tuple[Array, Array, Array]:
+    """Return mean and deviation of the reward and the smallest margin over the repeats."""
     result = simulate(bench, plant, names, np.repeat(gains, REPEATS, axis=0),
                       [REPEAT_SEEDS + i for i in range(REPEATS)] * len(gains))
-    return (result.reward.reshape(-1, REPEATS).mean(axis=1),
+    reward = result.reward.reshape(-1, REPEATS)
+    return (reward.mean(axis=1), reward.std(axis=1, ddof=1),
             result.values[:, 1:].min(axis=1).reshape(-1, REPEATS).min(axis=1))
 
 
 @cache
 def ground(plant: str, count: int) -> Ground:
     """Map a plant and find its optimum and its starts."""
-    bench, names, what = read_config(), TUNED[count], PLANTS[plant]
+    bench, names, what = read_config(), TUNED[count], {**PLANTS, **MOVED}[plant]
+    if isinstance(what, InMujoco):
+        return _again(bench, what, names, ground(plant.removesuffix(', mujoco'), count))
     box = Box(names, *zip(*(BOUNDS[name] for name in names), strict=True))
     lower, upper = np.array(box.lower), np.array(box.upper)
     unit = qmc.Sobol(len(names), seed=0).random(SCATTER)
@@ -140,11 +186,11 @@ def ground(plant: str, count: int) -> Ground:
     margin = seen.values[:, 1:].min(axis=1)
     safe = np.flatnonzero((margin > 0) & (seen.outcome == Outcome.COMPLETED))
     if not len(safe):
-        return Ground(box, (), math.nan, {})
+        return Ground(box, (), math.nan, math.nan, {})
     top = safe[np.argsort(-seen.reward[safe])][:FINALISTS]
-    reward, least = repeat(bench, what, names, gains[top])
+    reward, spread, least = repeat(bench, what, names, gains[top])
     if not (least > 0).any():
-        return Ground(box, (), math.nan, {})
+        return Ground(box, (), math.nan, math.nan, {})
     winner = int(np.argmax(np.where(least > 0, reward, -math.inf)))
     best = top[winner]
     side = names.index('k_alpha')
@@ -157,8 +203,17 @@ def ground(plant: str, count: int) -> Ground:
     full = [PAPER_GAINS.with_tuned(g, bench.problem.box.names) for g in bench.problem.start]
     given = np.array([[getattr(g, name) for name in names] for g in full])
     starts['default'] = (tuple(map(tuple, given.tolist()))
-                         if (repeat(bench, what, names, given)[1] > 0).all() else ())
-    return Ground(box, tuple(gains[best].tolist()), float(reward[winner]), starts)
+                         if (repeat(bench, what, names, given)[2] > 0).all() else ())
+    return Ground(box, tuple(gains[best].tolist()), float(reward[winner]), float(spread[winner]),
+                  starts)
+
+
+def _again(bench: Bench, plant: InMujoco, names: Sequence[str], mapped: Ground) -> Ground:
+    """Measure optimum and starts by the other engine."""
+    reward, spread, _ = repeat(bench, plant, names, np.array([mapped.best]))
+    return replace(mapped, reward=float(reward[0]), spread=float(spread[0]), starts={
+        kind: starts if starts and (repeat(bench, plant, names, np.array(starts))[2] > 0).all()
+        else () for kind, starts in mapped.starts.items()})
 
 
 def _edge(safe: NDArray[np.int64], margin: Array,
@@ -174,7 +229,7 @@ def _starts(bench: Bench, plant: Plant, names: Sequence[str], gains: Array, unit
     order = chosen[np.argsort(rank)][:FINALISTS]
     if not len(order):
         return ()
-    least = repeat(bench, plant, names, gains[order])[1]
+    least = repeat(bench, plant, names, gains[order])[2]
     if not (least > 0).any():
         return ()
     anchor = order[int(np.argmax(least > 0))]
@@ -183,7 +238,7 @@ def _starts(bench: Bench, plant: Plant, names: Sequence[str], gains: Array, unit
     around = np.clip(unit[anchor] + steps, 0, 1)
     lower, upper = np.array([BOUNDS[name] for name in names]).T
     around = lower + around * (upper - lower)
-    kept = around[repeat(bench, plant, names, around)[1] > 0][:3]
+    kept = around[repeat(bench, plant, names, around)[2] > 0][:3]
     return tuple(map(tuple, kept.tolist()))
 
 
@@ -199,7 +254,7 @@ def tune(key: Record) -> Record:
     known = [cell for cell in cells if where.starts.get(cell[0])]
     led = lead([replace(bench.problem, box=where.box, start=where.starts[kind], seed=seed,
                         settings=settings) for kind, seed in known],
-               bench, PLANTS[key['plant']], names)
+               bench, {**PLANTS, **MOVED}[key['plant']], names)
     runs = [{'start': kind, 'seed': seed, 'reason': tuning.reason, 'episodes': [
         {'role': t.trial.role, 'gains': t.trial.values, 'reward': t.measured.reward,
          'margins': [round(m, 4) for m in t.measured.margins],
@@ -231,9 +286,8 @@ def lead(problems: Sequence[Problem], bench: Bench, plant: Plant,
             if not trials:
                 return list(zip(led, bests, strict=True))
             gains = [PAPER_GAINS.with_tuned(trial.values, names) for _, trial in trials]
-            seen = simulate_batch([g.as_tuple() for g in gains], [t.seed for _, t in trials],
-                                  plant, bench.limits, bench.settings,
-                                  [learnt[i].backup for i, _ in trials])
+            seen = episodes([g.as_tuple() for g in gains], [t.seed for _, t in trials], plant,
+                            bench.limits, bench.settings, [learnt[i].backup for i, _ in trials])
             for row, (i, _) in enumerate(trials):
                 values = tuple(seen.values[row].tolist())
                 outcome = Outcome(int(seen.outcome[row]))
@@ -258,18 +312,22 @@ def judge(runs: Sequence[Record]) -> list[Record]:
     starts = [[tuple(e['gains']) for e in run['episodes'] if e['role'] == START] for run in runs]
     distinct = sorted({g for path in (*paths, *starts) for g in path if g})
     reward = dict(zip(distinct, repeat(
-        bench, PLANTS[runs[0]['plant']], TUNED[runs[0]['tuned']],
+        bench, {**PLANTS, **MOVED}[runs[0]['plant']], TUNED[runs[0]['tuned']],
         np.array(distinct))[0].tolist(), strict=True)) if distinct else {}
     judged = []
     for run, path, begun in zip(runs, paths, starts, strict=True):
-        closed = []
+        closed, gap, left = [], math.nan, math.nan
         if path:
             first = max(reward[g] for g in begun)
-            closed = [(reward.get(g, first) - first) / max(where.reward - first, 1e-9)
-                      for g in path]
+            gap, left = where.reward - first, where.reward - reward.get(path[-1], first)
+            closed = [(reward.get(g, first) - first) / max(gap, 1e-9) for g in path]
             closed += [closed[-1]] * (bench.episodes - len(closed))
+        early = 0 < len(path) < bench.episodes
         judged.append({
             **run, **_counts(run['episodes'], bench), 'closed': [round(c, 3) for c in closed],
+            'gap': round(gap, 5), 'left': round(left, 5), 'spread': round(where.spread, 5),
+            'early': early, 'good': bool(closed) and (
+                early or closed[-1] >= GOOD or left <= where.spread),
             'episodes_to_90': next((i + 1 for i, c in enumerate(closed) if c >= CLOSED), None)})
     return judged
 
@@ -295,22 +353,29 @@ def table(runs: Sequence[Record]) -> str:
     rows = []
     for (plant, start, count), group in cells.items():
         ran = [r for r in group if r['closed']]
-        reasons = [r['reason'] for r in group]
-        common = max(set(reasons), key=reasons.count)
         if not ran:
-            rows.append((plant, start, count, len(group), '–', '–', '–', '–', '–', '–', common))
+            rows.append((plant, start, count, len(group), *['–'] * 10, group[0]['reason']))
             continue
+        why, often = Counter(_plain(r['reason']) for r in ran).most_common(1)[0]
         episodes = sorted(r['episodes_to_90'] or math.inf for r in ran)[(len(ran) - 1) // 2]
         rows.append((
             plant, start, count, len(ran), sum(r['violations'] > 0 for r in ran),
             sum(r['falls'] > 0 for r in ran), sum(r['caught'] for r in ran),
             sum(r['shaking'] for r in ran),
+            f'{ran[0]["gap"]:.4f} ({ran[0]["spread"]:.4f})',
             f'{np.median([r["closed"][-1] for r in ran]):.2f}',
-            'never' if episodes == math.inf else int(episodes), common))
+            f'{np.median([r["left"] for r in ran]):.4f}',
+            'never' if episodes == math.inf else int(episodes),
+            sum(r['early'] for r in ran), sum(r['good'] for r in ran), f'{why} ({often})'))
     return records.markdown(
         ('plant', 'starts', 'gains', 'runs', 'runs with a violation', 'runs with a fall',
-         'caught', 'shaking', 'gap closed, median', 'episodes to 90 %', 'why runs ended (most)'),
-        rows)
+         'caught', 'shaking', 'gap (spread)', 'gap closed, median', 'left, median',
+         'episodes to 90 %', 'ended early', 'good', 'why most ended (runs)'), rows)
+
+
+def _plain(reason: str) -> str:
+    """Return a reason without its numbers, so that like can be counted."""
+    return re.sub(r'\d[\d.e-]*', '#', re.sub(r' \(.*?\)', '', reason))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -318,8 +383,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog='python -m studies.family',
                                      description='Tune a family of pendulums.')
     records.add_options(parser, 'results/family')
-    parser.add_argument('--plants', nargs='+', default=list(PLANTS), choices=PLANTS,
-                        metavar='PLANT', help=f'some of {", ".join(PLANTS)}')
+    every = {**PLANTS, **MOVED}
+    parser.add_argument('--plants', nargs='+', default=list(PLANTS), choices=every,
+                        metavar='PLANT', help=f'some of {"; ".join(every)}')
     parser.add_argument('--starts', nargs='+', default=list(STARTS), choices=STARTS)
     parser.add_argument('--tuned', nargs='+', type=int, default=[2], choices=TUNED,
                         help='how many gains are tuned')
@@ -342,11 +408,16 @@ def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> None
     origin = records.provenance('studies.family', done, arguments)
     ran = [r for r in judged if r['closed']]
     caught, lost = (sum(r[name] for r in ran) for name in ('caught', 'falls'))
+    cells: dict[tuple[str, str, int], list[bool]] = {}
+    for r in ran:
+        cells.setdefault((r['plant'], r['start'], r['tuned']), []).append(r['good'])
+    good = sum(2 * sum(each) >= len(each) for each in cells.values())
     text = '\n'.join((
         table(judged), '',
         f'{len(ran)} runs: {records.percent(sum(r["violations"] > 0 for r in ran), len(ran))} '
         f'with a violation, {records.percent(sum(r["falls"] > 0 for r in ran), len(ran))} with a '
-        f'fall; the backup caught {caught} of {caught + lost}.' if ran else 'no run', '',
+        f'fall; the backup caught {caught} of {caught + lost}. In {good} of {len(cells)} cells at '
+        'least half of the runs are good.' if ran else 'no run', '',
         records.signature(origin)))
     (options.out / 'family.md').write_text(text + '\n', encoding='utf-8')
     records.save(options.out / 'family.json', {

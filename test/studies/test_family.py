@@ -15,12 +15,14 @@
 """The family study: what it counts, and that every plant is another one."""
 from dataclasses import replace
 
+import numpy as np
 from pacsbo_ros.robots.contract import Outcome, run_episode
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
 from pacsbo_ros.robots.furuta.episode_settings import Push
 from pacsbo_ros.robots.furuta.gains import PAPER_GAINS
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 from pacsbo_ros.robots.furuta.robot import Furuta
+import pytest
 from studies import family
 from studies.family import judge, PLANTS, STARTS, table
 from studies.pendulum import read_config
@@ -32,6 +34,19 @@ def episode(gains, margins=(1.0, 1.0, 1.0, 1.0), reward=0.97, alpha=0.2, outcome
             'alpha': alpha, 'theta': 0.5, 'outcome': int(outcome), 'best': list(best)}
 
 
+def test_the_other_engine_moves_the_same_plants_nearly_alike():
+    pytest.importorskip('mujoco')
+    bench, k = read_config(), [PAPER_GAINS.as_tuple(), (-4.0, 14.0, -1.5, 3.0)]
+    for name, plant in family.MOVED.items():
+        assert plant.equations == PLANTS[name.removesuffix(', mujoco')]
+    moved = family.MOVED['calibrated, mujoco']
+    one, other = (family.episodes(k, range(2), p, bench.limits, bench.settings)
+                  for p in (moved, moved.equations))
+    assert one.outcome.tolist() == other.outcome.tolist() == [Outcome.COMPLETED, Outcome.TRIPPED]
+    assert one.reward[0] == pytest.approx(other.reward[0], abs=2e-3)
+    assert one.reward[0] != other.reward[0]
+
+
 def test_there_are_a_dozen_plants_and_no_two_are_the_same():
     assert len(PLANTS) >= 12
     assert len({repr(plant) for plant in PLANTS.values()}) == len(PLANTS)
@@ -39,7 +54,7 @@ def test_there_are_a_dozen_plants_and_no_two_are_the_same():
 
 
 def test_falls_catches_violations_and_shaking_are_told_apart(monkeypatch):
-    ground = family.Ground(None, (-2.4, 27.5), 0.989, {})
+    ground = family.Ground(None, (-2.4, 27.5), 0.989, 0.001, {})
     monkeypatch.setattr(family, 'ground', lambda plant, count: ground)
     lost = (-0.2, 0.5, -0.2, -0.2)
     run = {'plant': 'calibrated', 'tuned': 2, 'start': 'default', 'seed': 0, 'reason': 'done',
@@ -55,7 +70,33 @@ def test_falls_catches_violations_and_shaking_are_told_apart(monkeypatch):
     assert found['closed'][0] == 0
     assert found['closed'][-1] > 0.8
     assert found['episodes_to_90'] in (None, 6)
+    assert found['left'] == pytest.approx(found['gap'] * (1 - found['closed'][-1]), abs=1e-4)
+    assert found['early']
+    assert found['good']
     assert 'calibrated' in table([found])
+
+
+@pytest.mark.parametrize(('best', 'spread', 'good'), [
+    ((-5.0, 26.0), 0.0, False), ((-5.0, 26.0), 0.1, True), ((-2.4, 27.5), 0.0, True)])
+def test_a_run_that_spent_its_budget_is_good_if_it_came_near(monkeypatch, best, spread, good):
+    ground = family.Ground(None, (-2.4, 27.5), 0.989, spread, {})
+    monkeypatch.setattr(family, 'ground', lambda plant, count: ground)
+    monkeypatch.setattr(family, 'repeat', lambda bench, plant, names, gains: (
+        np.where(gains[:, 0] < -4, 0.97, 0.988), None, None))
+    spent = [episode((-5.0, 26.0), role='start')] + 29 * [episode((-2.4, 27.5), best=best)]
+    found, = judge([{'plant': 'calibrated', 'tuned': 2, 'start': 'default', 'seed': 0,
+                     'reason': 'all 30 episodes of the budget are done', 'episodes': spent}])
+    assert not found['early']
+    assert found['good'] is good
+
+
+def test_reasons_that_differ_in_numbers_are_counted_as_one():
+    run = {'plant': 'calibrated', 'tuned': 2, 'start': 'upper', 'closed': [0.0], 'violations': 0,
+           'falls': 0, 'caught': 0, 'shaking': 0, 'gap': 0.1, 'left': 0.1, 'spread': 0.1,
+           'episodes_to_90': None, 'early': True, 'good': True}
+    text = table([{**run, 'reason': f'known to within {x} (0.1 function)'}
+                  for x in (0.12, 1e-05)] + [{**run, 'reason': 'the budget is done'}])
+    assert 'known to within # (2)' in text
 
 
 def test_a_plant_has_starts_of_every_kind_and_they_are_safe(monkeypatch):

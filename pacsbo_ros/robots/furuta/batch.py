@@ -110,7 +110,15 @@ def simulate_batch(gains: ArrayLike, seeds: ArrayLike, plant: Plant = CALIBRATED
                 SimulatedDriver(plant), Gains.from_sequence(k[i + j]), limits,
                 replace(settings, backup=some[j] if some else None), seed=start_seeds[i + j]))
         parts.append(columns)
-    table = np.hstack([np.zeros((8 + 2 * OUTPUTS, 0)), *parts])
+    return _result(np.hstack([np.zeros((8 + 2 * OUTPUTS, 0)), *parts]))
+
+
+def gathered(results: Sequence[EpisodeResult]) -> BatchResult:
+    """Return episodes that were run one by one as a batch."""
+    return _result(np.array([_column(result) for result in results], float).T)
+
+
+def _result(table: Array) -> BatchResult:
     reward, alpha, theta, decay, swing, share, outcome, count = table[:8]
     return BatchResult(reward, alpha, theta, decay, swing, share, table[8:8 + OUTPUTS].T,
                        table[8 + OUTPUTS:].T, outcome.astype(np.int64), count * SAMPLE_PERIOD)
