@@ -108,6 +108,8 @@ def length_scale(cells: Cells) -> Any:
             known = {f: _able(cells, f'assumed, n = {n}' if f == 1 else f'ell x {f:g}, n = {n}')
                      for f in FACTORS}
             factors = [f for f in FACTORS if m in known[f]]
+            if not factors:
+                continue
             some = [known[f][m] for f in factors]
             style = {'color': _colour(m), 'marker': _mark(m), 'label': m,
                      'lw': 2 if m.startswith('pacsbo') else 1}
@@ -137,6 +139,8 @@ def cost(cells: Cells) -> Any:
     figure, axes = canvas.axes(1, 1, (7.0, 4.2))
     axis = axes[0, 0]
     for m in METHODS:
+        if m == 'random search':
+            continue  # it costs nothing and would stretch the axis
         points = [(n, c[m]['ms']) for p, n in problems.items()
                   if m in (c := _able(cells, p)) and c[m]['moved'] and c[m]['ms'] > 0]
         if points:

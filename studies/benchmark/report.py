@@ -89,9 +89,10 @@ def overview(cells: Cells) -> str:
             share = 100 * np.mean([c['unsafe_runs'] / c['runs'] for c in able]) if able else 0
             row.append('' if not some else '–' if not able else
                        f'{share:.1f} %, {np.mean([final(c) for c in able]):.2f}')
-        if any(row[1:]):
-            rows.append(row)
-    return records.markdown(('unsafe runs, regret left at the end', *GROUPS), rows)
+        counts = [c[m]['runs'] for c in cells.values() if 'runs' in c.get(m, {})]
+        if counts:
+            rows.append([*row, f'{min(counts)} to {max(counts)}'])
+    return records.markdown(('unsafe runs, regret left at the end', *GROUPS, 'runs a cell'), rows)
 
 
 def ours_on(cells: dict[str, Record]) -> str:
@@ -179,7 +180,9 @@ def write(out: Path, arguments: Sequence[str] | None = None) -> str:
              'A run is unsafe if the true value of any evaluation is below the threshold; '
              'intervals are Clopper-Pearson, 95 %. Regret is relative to the best value that is '
              'connected with a start through safe points: 1 is that of the best start.', '',
-             '## All problems', '', overview(cells), '']
+             '## All problems', '',
+             'Means over the problems of a group on which a method can run.', '',
+             overview(cells), '']
     parts += [f'![{question}]({name}.png)\n' for name, question in drawn.items()]
     if beaten:
         parts += ['## Where a safe method beats ours', '',
