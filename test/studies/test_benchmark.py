@@ -73,6 +73,7 @@ def test_known_surfaces_have_their_textbook_optima():
                                   'SafeOpt, B = norm', 'SafeOpt, β = 2'])
 def test_a_method_runs_to_the_end_and_is_judged_by_the_true_function(name):
     result = run({'problem': 'assumed, n = 1', 'method': name, 'index': 3})
+    assert 'broke' not in result
     assert set(result['left']) == {'10', '20', '30'}
     assert all(left >= 0.0 for left in result['left'].values())
     assert (result['worst'] is not None and result['worst'] < 0) == (result['unsafe'] > 0)
