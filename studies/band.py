@@ -46,6 +46,7 @@ from typing import Any
 import numpy as np
 from pacsbo_ros.core import Kernel, NothingToPropose, random_function, SafeOptimizer, Settings
 from pacsbo_ros.core.rule import RuleMaker
+from pacsbo_ros.core.settings import FACTORS
 from pacsbo_ros.executors import carry_out
 from studies import records
 from studies.reachable import reachable_best
@@ -57,7 +58,8 @@ SAMPLES, EARLY = 30, 12
 PAPER = "paper's kind"
 METHODS: dict[str, dict[str, Any]] = {
     'default': {},
-    'averaged': {'length_scale_factors': (0.25, 0.5, 1.0, 2.0, 4.0)},
+    'auto': {'length_scale_factors': FACTORS},
+    'told': {'length_scale_factors': (1.0,)},
     'step 0.3': {'step': 0.3},
     'scale_free': {'rule': 'scale_free'},
     'scale_free, goal': {'rule': 'scale_free', 'choice': 'goal'},
@@ -159,7 +161,7 @@ def cells(options: argparse.Namespace) -> list[Record]:
     if options.lengths:
         found += [{'world': 'assumed', 'n': n, 'method': m, 'starts': 'three', 'truth': t}
                   for n, t in product((1, 2), (0.5, 1.0, 2.0, 4.0))
-                  for m in ('default', 'averaged')]
+                  for m in options.methods]
     if options.starts:
         found += [{'world': 'assumed', 'n': n, 'method': m, 'starts': k, 'truth': 1.0}
                   for n, k, m in product((1, 2), STARTS[1:], options.methods)]

@@ -111,7 +111,7 @@ def read_config(path: Path = CONFIG) -> Bench:
     start = np.reshape(optimizer['start'], (-1, box.dimension)).tolist()
     settings = Settings(
         dimension=box.dimension, constraints=len(CONSTRAINTS),
-        budget=optimizer['iterations'],
+        budget=optimizer['iterations'], length_scale_factors=(1.0,),
         **{name: optimizer[name] for name in (
             'length_scales', 'noise_bound', 'lam', 'delta', 'scale_prior', 'scale_trust',
             'candidates')})

@@ -17,13 +17,17 @@ One output, known by a posterior for each length scale and averaged over them.
 
   symbol    meaning                                                            shape
   f         factors of the length scales                                       (F,)
-  w         their weights, p(f | data) ∝ p(y | f)                              (F,)
-  q         quantile factor of every f that is kept, see `scale`               (K,)
+  p         their prior, min(f, 1)²: who tells a length scale tells no guess   (F,)
+            that is four times too long, and what is too short costs regret only
+  w         their weights, p(f | data) ∝ p(f)·p(y | f)                         (F,)
+  q, z      quantile factor and normal quantile of every f that is kept, at    (K, 2)
+            its small and at its large share of the risk (1 if K = 1), see `scale`
 
 P(h(x) < c) = Σ w_f P_f(h(x) < c), and that is at most ρ if every P_f is at most ρ_f with
-Σ w_f ρ_f = ρ: the band is the envelope of the bands of the factors, ρ_f = ρ·(1/2 + 1/(2F w_f)), so
-that what the data rule out does not widen it. A factor with ρ_f >= 1 may be wrong altogether: its
-weight is paid for, and it is kept neither in the band nor on the candidates.
+Σ w_f ρ_f <= ρ. A factor with w_f <= ρ/(2F) may be wrong altogether: its weight is paid for, and it
+is kept neither in the band nor on the candidates. Of what is left each of the K that are kept gets
+the part SHARED/K, and one of them, at every x the one whose band reaches lowest there, gets all
+the rest: which one is known before h(x) is, so the bound holds.
 """
 
 from __future__ import annotations
@@ -39,10 +43,11 @@ from pacsbo_ros.core.history import RIVALS
 from pacsbo_ros.core.kernels import Array, Kernel, SHAPES
 from pacsbo_ros.core.proposals import NormEstimate
 from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
-from pacsbo_ros.core.scale import Prior, SQUARES
+from pacsbo_ros.core.scale import Prior, Scale, SQUARES
 from pacsbo_ros.core.student import MISFIT, posteriors_of_scale, Student
 from scipy.special import ndtr, ndtri
 
+SHARED = 0.4  # part of the risk for length scales whether or not they matter at a point
 ALARM = 0.8  # weight of the shortest or longest length scale that is worth a sentence
 Data = tuple[Array, Array]  # means of all distinct points and their variances
 Field = tuple[Array, Array, Array]  # mean, signal error/s², noise variance of the mean
@@ -61,43 +66,55 @@ def energy(kernel: Kernel) -> float:
 class Averaged:
     """Keep the posteriors of one output and their weights."""
 
-    def __init__(self, bank: Bank, factors: Sequence[float], prior: Prior) -> None:
-        self.bank, self.factors, self.prior = bank, tuple(factors), prior
-        self.models = tuple(Student(bank.at(f)) for f in factors)
-        self.weights = np.full(len(self.models), 1.0 / len(self.models))
+    def __init__(self, bank: Bank, factors: Sequence[float], prior: Prior,
+                 by: float = 1.0) -> None:
+        self.bank, self.told, self.prior, self.by = bank, tuple(factors), prior, by
+        self.factors = tuple(by * f for f in factors)
+        self.models = tuple(Student(bank.at(f)) for f in self.factors)
+        self.p = np.minimum(factors, 1.0) ** 2
+        self.p /= self.p.sum()
+        self.weights = self.p
         self.main = self.models[0]  # the posterior of the length scale that the data like best
         self.kept: list[tuple[float, Student]] = []  # weights, adding up to one, and models
-        self.q: list[float] = []  # quantile factors of those
+        self.q = np.empty((0, 2))
+        self.z = np.empty((0, 2))
         self.evidence = 0.0  # ln p(y), averaged over the factors
 
     def update(self, y: Array, r2: Array, rho: float) -> None:
         """Take all that was measured, weigh the length scales anew, find the quantile factors."""
         scales = posteriors_of_scale([m.correlations for m in self.models], y, r2, self.prior)
-        evidence = np.array([scale.evidence for scale in scales])
-        weights, F = np.exp(evidence - evidence.max()), len(scales)
-        self.evidence = _mean(evidence)
-        self.weights = weights / weights.sum()
-        shares = rho * (0.5 + 0.5 / (F * np.maximum(self.weights, 1e-300))) if F > 1 else (
-            np.array([rho]))
-        for model, scale, share in zip(self.models, scales, shares, strict=True):
-            model.update(y, r2, scale, bool(share < 1.0))
-        alive = np.flatnonzero(shares < 1.0)
-        total = float(self.weights[alive].sum())
-        self.kept = [(float(self.weights[i]) / total, self.models[i]) for i in alive]
-        self.q = [scales[i].factor(float(shares[i])) if shares[i] < 0.5 else 0.0 for i in alive]
+        self.evidence, self.weights = self._weighed(scales)
+        few = self.weights <= 0.5 * rho / len(scales)
+        alive = np.flatnonzero(~few)
+        for model, scale, out in zip(self.models, scales, few.tolist(), strict=True):
+            model.update(y, r2, scale, not out)
+        w = self.weights[alive]
+        self.kept = [(each, self.models[i]) for each, i in zip(w / w.sum(), alive, strict=True)]
+        small = SHARED / len(w)
+        parts = np.array([small, 1.0 - small * (len(w) - 1)] if len(w) > 1 else [1.0])
+        shares = np.minimum((rho - self.weights[few].sum()) * parts / w[:, None], 0.5)
+        self.q = np.array([[scales[i].factor(share) if share < 0.5 else 0.0 for share in row]
+                           for i, row in zip(alive, shares.tolist(), strict=True)])
+        self.z = -ndtri(shares)
         self.main = self.models[int(np.argmax(self.weights))]
+
+    def _weighed(self, scales: Sequence[Scale]) -> tuple[float, Array]:
+        """Give ln p(y) and the weights of the factors."""
+        logs = np.log(self.p) + np.array([scale.evidence for scale in scales])
+        weights = np.exp(logs - logs.max())
+        total = float(weights.sum())
+        return float(logs.max()) + math.log(total), weights / total
 
     def stretched(self, by: float) -> Averaged:
         """Give the same output with other length scales, before any update."""
-        return Averaged(self.bank, [by * f for f in self.factors], self.prior)
+        return Averaged(self.bank, self.told, self.prior, by * self.by)
 
     def evidence_of(self, data: Data, by: float = 1.0,
                     points: Sequence[tuple[Array, int]] | None = None) -> float:
         """Give ln p(y) with length scales multiplied by a number, or with points of any epochs."""
         models = [self.bank.probe(by * f) if points is None else self.bank.made(by * f, points)
                   for f in self.factors]
-        return _mean(np.array([scale.evidence for scale in posteriors_of_scale(
-            models, *data, self.prior)]))
+        return self._weighed(posteriors_of_scale(models, *data, self.prior))[0]
 
     @property
     def scale(self) -> float:
@@ -134,18 +151,14 @@ class Averaged:
             square += w * (model.scale.square * u + n + (mean - mu) ** 2)
         return mu, np.sqrt(square)
 
-    def envelope(self, fields: Sequence[Field], m: float, rho: float) -> tuple[Array, Array]:
+    def envelope(self, fields: Sequence[Field], m: float) -> tuple[Array, Array]:
         """Give the lower and the upper end of the band; m multiplies the quantile factors."""
-        z2 = float(ndtri(rho)) ** 2
-        ends = []
-        for q, (_, model), (mean, u, n) in zip(self.q, self.kept, fields, strict=True):
-            reach = np.sqrt((m * q) ** 2 * model.scale.square * u + z2 * n)
-            ends.append((mean - reach, mean + reach))
-        low, up = ends[0]
-        for lower, upper in ends[1:]:
-            np.minimum(low, lower, out=low)
-            np.maximum(up, upper, out=up)
-        return low, up
+        low, up = np.empty((2, self.q.shape[1], len(fields), len(fields[0][0])))
+        for i, ((_, model), (mean, u, n)) in enumerate(zip(self.kept, fields, strict=True)):
+            for j, (q, z) in enumerate(zip(self.q[i], self.z[i], strict=True)):
+                reach = np.sqrt((m * q) ** 2 * model.scale.square * u + z ** 2 * n)
+                low[j, i], up[j, i] = mean - reach, mean + reach
+        return _lowest(*low), -_lowest(*-up)
 
     def surprise(self, x: Array, y: float, r2: float) -> tuple[float, float]:
         """
@@ -182,7 +195,11 @@ class Averaged:
                                0, share)
 
 
-def _mean(logs: Array) -> float:
-    """Give ln of the mean of exp."""
-    top = float(logs.max())
-    return top + math.log(float(np.mean(np.exp(logs - top))))
+def _lowest(small: Array, large: Array | None = None) -> Array:
+    """Give the lowest of ends with small shares, (K, G), the lowest of them with its large one."""
+    if large is None:
+        return small[0]
+    at = np.argmin(small, axis=0)[None]
+    low = np.take_along_axis(large, at, axis=0)[0]
+    np.put_along_axis(small, at, np.inf, axis=0)
+    return np.minimum(low, small.min(axis=0))

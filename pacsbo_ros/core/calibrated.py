@@ -15,9 +15,9 @@
 """
 Numbers of a rule that were measured, shipped as data with the command that measured them.
 
-`python -m studies.calibrate` writes `calibration/<rule>.json`. Whoever changes a rule runs it
-again: the file says for which kinds of starts the share of unsafe runs was below delta, and with
-which confidence.
+`python -m studies.calibrate` writes `calibration/<name>.json`: `student` for a length scale that
+is told, `averaged` for a grid of them. Whoever changes a rule runs it again: the file says for
+which kinds of starts the share of unsafe runs was below delta, and with which confidence.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def digest(data: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 
 
-def calibrated(rule: str) -> Calibration:
-    """Read the calibration of a rule; ValueError if it was changed by hand."""
-    path = files('pacsbo_ros.core').joinpath(f'calibration/{rule}.json')
+def calibrated(name: str) -> Calibration:
+    """Read a calibration; ValueError if it was changed by hand."""
+    path = files('pacsbo_ros.core').joinpath(f'calibration/{name}.json')
     data = json.loads(path.read_text(encoding='utf-8'))
     if data.get('sha256') != digest(data):
         raise ValueError(f'{path} does not match its hash; run python -m studies.calibrate')

@@ -26,15 +26,16 @@ from pacsbo_ros.core.kernels import Kernel
 DOMAINS = ('hull', 'enlarged', 'box')  # nested, innermost first
 AUTO = 'auto'
 EXPANDERS = ('one_step', 'metric')
-# length_scales = 'auto': a first guess by dimension and the factors that are averaged over. With
-# four parameters thirty samples do not tell length scales apart: only shorter ones count then.
+# Factors of the length scale that are averaged over. One that is told may be twice too long; a
+# guess (length_scales = 'auto' guesses by dimension) may be four times too short as well. With
+# four parameters thirty samples do not tell length scales apart: only the shorter one counts then.
+FACTORS = (0.5, 1.0, 2.0, 4.0)
 GUESS, LONGEST_GUESS = {1: 0.1, 2: 0.3, 3: 0.4}, 0.5
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 
 
 def factors(dimension: int) -> tuple[float, ...]:
     """Give the factors of a guessed length scale that are averaged over."""
-    return FACTORS if dimension < 4 else FACTORS[:3]
+    return FACTORS if dimension < 4 else FACTORS[:2]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Settings:
     # The rules.
     scale_prior: float = 0.0  # expected size of the outputs for 'student'; 0: nothing is known
     scale_trust: float = 3.0  # values of that size that the prior counts as
-    length_scale_factors: tuple[float, ...] = (1.0,)  # 'student' averages over them
+    length_scale_factors: tuple[float, ...] = FACTORS[:2]  # 'student' averages over them
     library_size: int = 1000  # random functions of 'scale_free'
     centres: int = 100  # N-hat, centres of a random function
     coefficient_bound: float = 1.0  # alpha-bar; 'scale_free' needs none
@@ -205,6 +206,11 @@ class Settings:
         """Give the name of every output."""
         return self.output_names or (('reward',) if self.reward else ()) + tuple(
             f'constraint {i + 1}' for i in range(self.constraints))
+
+    @property
+    def averages(self) -> bool:
+        """Tell whether the length scale is averaged."""
+        return len(self.length_scale_factors) > 1
 
     @property
     def acquisition(self) -> str:

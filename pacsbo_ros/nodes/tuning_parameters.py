@@ -114,6 +114,7 @@ def _settings(p: SimpleNamespace, constraints: int) -> Settings:
         'delta': p.delta, 'candidates': p.candidates, 'budget': p.iterations}
     if p.method == 'paper':
         return Settings.paper(**common)
+    common['length_scale_factors'] = (1.0,)  # what is told holds
     if p.length_scales_from_data:
         if p.rule != 'student':
             raise ValueError(f'length_scales_from_data is true, but the rule is {p.rule}: only '

@@ -16,15 +16,17 @@
 
 import json
 
-from pacsbo_ros.core import calibrated
-from pacsbo_ros.core.rules.student import StudentRule
+from pacsbo_ros.core import calibrated, SafeOptimizer, Settings
 import pytest
-from studies.calibrate import limit, wanted
+from studies.calibrate import CASES, limit, wanted
 
 
-def test_the_rule_takes_what_the_shipped_file_says():
-    found = calibrated.calibrated('student')
-    assert StudentRule.nominal == found.nominal
+@pytest.mark.parametrize(('name', 'factors'), [('student', (1.0,)), ('averaged', (0.5, 1.0))])
+def test_the_rule_takes_what_the_shipped_file_says(name, factors):
+    found = calibrated.calibrated(name)
+    optimizer = SafeOptimizer(Settings(length_scale_factors=factors, candidates=10))
+    assert optimizer._run.rule.nominal == found.nominal
+    assert found.command.endswith('averaged') == (name == 'averaged')
     assert all(kind['limit'] <= found.delta for kind in found.starts.values())
     assert set(found.starts) == {'three', 'one', 'edge', 'many'}
     assert found.confidence == 0.95
@@ -47,5 +49,8 @@ def test_the_limit_is_that_of_the_binomial_distribution():
 
 
 def test_every_world_and_dimension_is_in_the_runs_of_every_kind():
-    found = {(k['world'], k['n']) for k in wanted(0.03, 'edge', 12)}
+    found = {(k['world'], k['n']) for k in wanted(CASES['told'], 0.03, 'edge', 12)}
     assert len(found) == 6
+    found = {(k['world'], k['n'], k['truth']) for k in wanted(
+        CASES['averaged'], 0.03, 'edge', 30)}
+    assert len(found) == 24

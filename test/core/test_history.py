@@ -62,7 +62,7 @@ def test_a_multiplier_of_one_changes_nothing(factors):
 
 def test_a_larger_multiplier_widens_the_band_and_a_tiny_one_counts_as_the_least():
     def widths(word):
-        band = tuned(Says(word), steps=0).predict(X)
+        band = tuned(Says(word), steps=0, length_scale_factors=(1.0,)).predict(X)
         return band.up - band.low
     plain = widths(1.0)
     far = [0, 1, 5, 6]  # next to the samples it is the noise that makes the width

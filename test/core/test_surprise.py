@@ -79,17 +79,19 @@ def test_without_a_change_nobody_is_alarmed_and_the_share_is_in_the_books():
     assert (entry.purpose, entry.amount) == ('false alarms', pytest.approx(0.01))
 
 
-def test_a_drift_is_called_a_drift_and_old_samples_tell_less():
-    changed = run(smooth, lambda x: smooth(x) - 0.4)
+@pytest.mark.parametrize('factors', [(1.0,), Settings().length_scale_factors])
+def test_a_drift_is_called_a_drift_and_old_samples_tell_less(factors):
+    changed = run(smooth, lambda x: smooth(x) - 0.4, length_scale_factors=factors)
     said = alarms(changed)
-    assert len(said) == 1
-    assert 'drift' in said[0]
-    assert 'since sample 13' in said[0]
+    assert 1 <= len(said) <= len(factors)  # one alarm where the model is one
+    assert all('drift' in word for word in said)
+    assert any(f'since sample {i};' in said[0] for i in (12, 13))
     # Where only old samples lie, the band is as wide as the function is large.
     x = changed.samples[0][:12, 0]
     new = changed.samples[0][12:, 0]
     old = x[np.argmax(np.abs(x[:, None] - new).min(axis=1))]
-    band, plain = changed.predict([[old]]), run(smooth).predict([[old]])
+    plain = run(smooth, length_scale_factors=factors).predict([[old]])
+    band = changed.predict([[old]])
     assert band.up - band.low > 5 * (plain.up - plain.low)
 
 
@@ -105,7 +107,8 @@ def test_a_function_that_is_rougher_than_told_is_called_that():
         rng = np.random.default_rng(seed)
         rough = random_function(Kernel('matern32', (0.05,)), 300, rng, 2.0)
         optimizer = SafeOptimizer(Settings(
-            constraints=0, reward_threshold=-100.0, length_scales=(0.4,), candidates=50, starts=3))
+            constraints=0, reward_threshold=-100.0, length_scales=(0.4,), candidates=50, starts=3,
+            length_scale_factors=(1.0,)))
         close = [0.5, 0.505, 0.51, 0.515, 0.52, 0.49, 0.48, 0.47]
         for x in np.append(close, rng.random(12)):
             optimizer.tell([x], rough(np.array([[x]])))
@@ -119,7 +122,8 @@ def test_a_function_that_is_rougher_than_told_is_called_that():
 @pytest.mark.parametrize(('step', 'word'), [(0.0, 'rougher'), (0.8, 'drift')])
 def test_a_kink_of_one_output_is_no_drift_and_a_step_of_all_is_one(step, word):
     optimizer = SafeOptimizer(Settings(constraints=4, length_scales=(0.3,), starts=2,
-                                       noise_bound=0.01, candidates=20))
+                                       noise_bound=0.01, candidates=20,
+                                       length_scale_factors=(1.0,)))
     for x in np.concatenate([np.arange(0.2, 0.55, 0.04), np.arange(0.56, 0.8, 0.04)]):
         values = 1 + 0.3 * np.sin((3 + np.arange(5)) * x) - step * (x > 0.55)
         values[0] -= 8 * max(x - 0.55, 0.0)

@@ -27,7 +27,8 @@ If the goal is safe, it is measured. If it is not, the safe point is measured th
 the goal's tightest constraint. A goal that no safe point tells anything about gives way to the
 next one. A point is known well enough when its variance is a fraction of the noise of one more
 measurement: repeating it would only average noise. Nothing is left to do when no target promises
-more than `tolerance` above the best that is expected of a safe point.
+more than `tolerance` above the best that is expected of a safe point, not even by the upper end of
+the band: equal starts make a belief that all is flat.
 """
 
 from __future__ import annotations
@@ -53,12 +54,13 @@ def choose(view: View) -> tuple[int, str] | None:
     safe = np.flatnonzero(S)
     fresh = safe[_unknown(view, safe)]
     if s.reward:
-        top = _optimistic(view, 0, slice(None))
-        best = float(band.mu[0, safe].max())
         targets = np.concatenate([fresh, near])
+        enough = float(band.mu[0, safe].max()) + s.tolerance
+        top = _optimistic(view, 0, slice(None))
+        if not np.any(top[targets] > enough):
+            top = band.up[0]  # a belief guides the search, only the band ends it
+        targets = targets[top[targets] > enough]
         promise = top[targets]
-        open_ = promise > best + s.tolerance
-        targets, promise = targets[open_], promise[open_]
     else:  # the nearest to safe is the goal
         targets, promise = near, np.min(_margins(view, near), axis=0)
     for _ in range(min(GOALS, len(targets))):

@@ -19,8 +19,9 @@ A posterior in place of a norm: the Student-t band of `core.student`, for every 
 
 Every experiment spends left/T of delta, T the experiments of `budget` to come, at least TAIL, so
 that a run may go on for ever. ρ, shared by outputs that can be unsafe, is the part `nominal` of it
-(`core.calibrated`); m is 1 or a predictor's word (`core.history`); every told value tests the
-model (`core.doubts`), which is averaged over length scales (`core.averaged`).
+(`core.calibrated`), larger where the length scale is averaged (`core.averaged`), which protects by
+itself; m is 1 or a predictor's word (`core.history`); every told value tests the model
+(`core.doubts`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,6 @@ class StudentRule(Rule):
     spends = 'delta over the experiments of the budget, each at most its share'
     believes = True
     alarms = 0.1  # part of delta for false alarms of the test
-    nominal = calibrated('student').nominal  # part of what is spent that the posterior may use
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -62,6 +62,8 @@ class StudentRule(Rule):
         self.histories = Histories(s, setup.predictor)
         self.ledger.spend('student', 'false alarms', 0, self.alarms * s.delta)
         self.doubts = Doubts(s, self.alarms * s.delta)
+        # Part of what is spent that the posterior may use.
+        self.nominal = calibrated('averaged' if s.averages else 'student').nominal
         self._judged = max(sum(math.isfinite(t) for t in s.thresholds), 1)
         self._rho, self._residuals = 0.5, np.zeros(s.outputs)
 
@@ -140,7 +142,7 @@ class StudentRule(Rule):
 
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
         """Give the normal quantile and what the unknown scale adds to it."""
-        t, z = max(self.outputs[output].q), -float(ndtri(self._rho))
+        t, z = float(self.outputs[output].q[:, -1].max()), -float(ndtri(self._rho))
         return (Term('function', z, 'longer length_scales if they hold'),
                 Term('unknown scale', max(t - z, 0.0), 'starts further apart, a scale_prior'),
                 Term('predictor', max(self._m[output] - 1.0, 0.0) * t, 'no predictor'))
@@ -158,6 +160,6 @@ class StudentRule(Rule):
         mu, sigma, low, up = np.empty((4, len(fields), len(fields[0][0][0])))
         for i, (output, field) in enumerate(zip(self.outputs, fields, strict=True)):
             mu[i], sigma[i] = output.moments(field)
-            low[i], up[i] = output.envelope(field, float(self._m[i]), self._rho)
+            low[i], up[i] = output.envelope(field, float(self._m[i]))
         beta, where = 0.5 * (up - low) / sigma, np.zeros(mu.shape[1], dtype=int)
         return Band(mu, sigma, beta, low, up, self.doubts.scales, self._B, where)
