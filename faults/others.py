@@ -209,7 +209,7 @@ def asks_for_person(repeats: int, folder: Path) -> Row:
             for name in rig.members:
                 rig.start(name)
             rig.start_optimizer(**({'start': [0.0, 10.0] * 4} if unsafe else {'retries': 2}))
-            words = 'the last 2 episodes were unsafe' if unsafe else 'gave no datum 2 times'
+            words = 'the last 2 episodes were unsafe' if unsafe else 'had to be repeated 2 times'
 
             def asked(rig=rig, words=words) -> bool:
                 state = rig.client.last('optimizer_state')

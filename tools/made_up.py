@@ -152,9 +152,8 @@ class MadeUp:
             'signal_units': [s[1] for s in SIGNALS[self.robot]], 'peaks': self.peaks[last],
             'limits': self.limits, 'best_values': self.values(self.points[best]),
             'best_reward': self.rewards[best], 'delta': 0.1, 'delta_spent': 0.03,
-            'ledger': ['noise: noise of reward, 0.01',
-                       f'student: one experiment, 0.02 in {told} parts, the last after {told} '
-                       'samples'],
+            'ledger': ['0.01 for noise of reward',
+                       f'0.02 for calling the next values safe, spread over {told} episodes'],
             'warnings': ['noise of overshoot is 0.021, above its bound 0.020; raise noise_bound'],
             'length_scales': [0.1, 0.2, 0.4, 0.8], 'length_scale_weights': rng.dirichlet(
                 [2.0, 8.0, 4.0, 1.0], len(functions)).ravel().tolist(),
@@ -169,7 +168,7 @@ class MadeUp:
         return SimpleNamespace(
             run_id='made-up', iteration=number, names=self.names, units=self.units,
             values=self.values(point)[0], tuned=len(self.names), domain='enlarged',
-            role='expander', lower=lower, needs_approval=False)
+            role=self.role(number)[0], lower=lower, needs_approval=False)
 
     def description(self) -> SimpleNamespace:
         """Return the message Robot."""
@@ -204,15 +203,22 @@ class MadeUp:
         live.see_robot(self.description())
         live.see_safety(self.safety(0.4))
         live.see_controller(self.controller())
-        live.see_optimizer(self.state(told))
+        for number in range(1, told + 1):
+            live.see_candidate(self.candidate(number))
+            live.see_optimizer(self.state(number))
         live.see_slices(self.slices(told))
         live.see_candidate(self.candidate(told + 1))
+
+    @staticmethod
+    def role(number: int) -> tuple[str, str]:
+        """Return role and domain of an episode."""
+        return (('start', 'start') if number < 4
+                else (('expander', 'enlarged'), ('maximiser', 'hull'))[number % 2])
 
     def told(self, number: int) -> Told:
         """Return an episode as a journal has it."""
         i, count = number - 1, len(self.margins[0])
-        role, domain = (('start', 'start') if number < 4
-                        else (('expander', 'enlarged'), ('maximiser', 'hull'))[number % 2])
+        role, domain = self.role(number)
         bounds = () if number < 4 else (0.8, *(self.margin(self.points[i:number])[0] - 0.1))
         safe = bool(self.margins[i].min() >= 0)
         return Told(
@@ -264,7 +270,8 @@ class MadeUp:
                 tuple(share * number / self.episodes for share in state.safe_share), state.delta,
                 state.delta_spent * number / self.episodes, tuple(state.ledger),
                 tuple(state.warnings), tuple(state.length_scales),
-                tuple(state.length_scale_weights)))
+                tuple(state.length_scale_weights), tuple(state.best_values.tolist()),
+                float(state.best_reward)))
             if number > 2 and number % 4 == 0:
                 keepsakes.keep_slices(self.slices(number))
         (folder / 'episodes.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')

@@ -187,10 +187,12 @@ class SafeOptimizer:
         """Give what a node publishes: shares of the domains, B, and the books."""
         self._require_bands()
         run, names = self._run, self.settings.domains
-        masks = run.domains().masks
+        # Shares of the box: those that crowd around the starts or the frontier do not count.
+        masks = {d: mask[run.spread] for d, mask in run.domains().masks.items()}
+        S = run.S[run.spread]
         return State(
             samples=run.samples.count,
-            safe_share={d: float(np.mean(run.S[masks[d]])) if np.any(masks[d]) else 0.0
+            safe_share={d: float(np.mean(S[masks[d]])) if np.any(masks[d]) else 0.0
                         for d in names},
             domain_share={d: float(np.mean(masks[d])) for d in names},
             norms=run.rule.norms, delta=run.ledger.delta, spent=run.ledger.spent,

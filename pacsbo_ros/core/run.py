@@ -117,6 +117,11 @@ class Run:
         self.S[self._held] = True
         self.ready = True
 
+    @property
+    def spread(self) -> slice:
+        """Give which candidates are spread evenly over the box."""
+        return slice(0, self._redrawn.start)
+
     def domains(self) -> Domains:
         """Give the candidates sorted into the domains, which is done when somebody asks."""
         assert self.hull is not None

@@ -71,14 +71,14 @@ class PacsboOptimizer(Node):
             if p.resume:
                 planned = planned_budget(given.journal) or p.iterations
                 problem = replace(problem, settings=problem.settings.replace(budget=planned))
-            predictor, predictor_hash, why_none = make_predictor(p, problem.settings)
+            predictor, predictor_hash = make_predictor(p, problem.settings)
             self.folder = given or RunFolder.new()
             journal = Journal(self.folder.journal, problem.identity(predictor_hash))
             self.tuning = Tuning(problem, p.iterations, journal, predictor)
         except (ValueError, JournalError, OSError) as error:
             raise StartError(error) from error
-        self.get_logger().info(f'predictor {predictor.path}' if predictor else
-                               f'no predictor: {why_none}')
+        if predictor is not None:
+            self.get_logger().info(f'predictor {predictor.path}')
         if journal.torn:
             self.get_logger().warning('the last line of the journal was torn; that episode will '
                                       'be repeated')
@@ -168,7 +168,8 @@ class PacsboOptimizer(Node):
                 self._hold_if_paused()
             elif not wishes.approved:
                 self.get_logger().warning(
-                    f'candidate {trial.iteration} {terminal.values_text(trial.values)} waits for '
+                    f'candidate {trial.iteration} '
+                    f'({terminal.values_text(self.tuning.problem.box, trial.values)}) waits for '
                     f'your approval: {line("approve", self.get_namespace())}')
                 self._say(OptimizerState.AWAITING_APPROVAL, 'call approve to run the candidate',
                           trial)
@@ -184,12 +185,12 @@ class PacsboOptimizer(Node):
                 if result is not None and result.is_datum:
                     return result
                 why = result.reason if result else f'no result: {self._link.note()}'
-                self._say(OptimizerState.WAITING, f'episode {trial.iteration} is not a datum '
-                          f'({why}); the same candidate will be tried again', trial)
+                self._say(OptimizerState.WAITING, f'episode {trial.iteration} says nothing '
+                          f'about the values ({why}); it will be repeated', trial)
                 repeats += 1
                 if repeats % self._p.retries == 0:
-                    wishes.ask_person(f'episode {trial.iteration} gave no datum {repeats} times, '
-                                      f'the last time because: {why}')
+                    wishes.ask_person(f'episode {trial.iteration} had to be repeated {repeats} '
+                                      f'times, the last time because: {why}')
                 waiting.wait(lambda: False, RETRY)
         return None
 

@@ -36,6 +36,8 @@ from scipy.spatial import ConvexHull, QhullError
 MAP_POINTS = 50  # grid points of a slice along each value
 CURVE_POINTS = 200  # along the only one
 MOST_SLICES = 15  # of six values every pair
+PURPOSES = {'false alarms': 'the test that notices when the model was wrong',
+            'one experiment': 'calling the next values safe'}
 
 
 def candidate(node: Node, run_id: str, problem: Problem, trial: Trial,
@@ -109,15 +111,15 @@ def _fill_model(message: OptimizerState, robot: Description, model: SafeOptimize
 
 
 def ledger(entries: Sequence[Entry]) -> list[str]:
-    """Return one line for each purpose: who spent how much on it, how often, until when."""
-    groups: dict[tuple[str, str], list[Entry]] = {}
+    """Return one line for each purpose: how much was spent on it, and how often."""
+    groups: dict[str, list[Entry]] = {}
     for entry in entries:
-        groups.setdefault((entry.who, entry.purpose), []).append(entry)
+        groups.setdefault(entry.purpose, []).append(entry)
     lines = []
-    for (who, purpose), group in groups.items():
-        times = f' in {len(group)} parts' if len(group) > 1 else ''
-        after = f', the last after {group[-1].samples} samples' if group[-1].samples else ''
-        lines.append(f'{who}: {purpose}, {math.fsum(e.amount for e in group):.3g}{times}{after}')
+    for purpose, group in groups.items():
+        times = f', spread over {len(group)} episodes' if len(group) > 1 else ''
+        lines.append(f'{math.fsum(e.amount for e in group):.3g} for '
+                     f'{PURPOSES.get(purpose, purpose)}{times}')
     return lines
 
 
@@ -162,7 +164,7 @@ def _slice(problem: Problem, model: SafeOptimizer, best: Sequence[float], x: int
         reward_lower=floats(scale.reward(band.low[0])),
         reward_upper=floats(scale.reward(band.up[0])), margin_mean=floats(band.mu[1:][tightest]),
         margin_lower=floats(lower), margin_upper=floats(band.up[1:][tightest]),
-        safe=(lower >= 0).tolist(),
+        safe=model.safe(points).tolist(),
         hull=_outline(problem, model.hull_vertices(False), x, y),
         enlarged=_outline(problem, model.hull_vertices(True), x, y))
 
@@ -220,8 +222,9 @@ def trace(result: RunEpisode.Result, robot: Description) -> Trace:
 
 
 def known(message: OptimizerState) -> Progress:
-    """Return what a state says of norm bounds, safe shares, risk and length scale."""
+    """Return what a state says of norm bounds, safe shares, risk, length scale and the best."""
     return Progress(message.iteration, tuple(message.domains), tuple(message.functions),
                     tuple(message.norm_bound), tuple(message.safe_share), message.delta,
                     message.delta_spent, tuple(message.ledger), tuple(message.warnings),
-                    tuple(message.length_scales), tuple(message.length_scale_weights))
+                    tuple(message.length_scales), tuple(message.length_scale_weights),
+                    tuple(message.best_values), message.best_reward)

@@ -17,18 +17,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+import math
 
+from pacsbo_ros.core import Box
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.tuning.run_folder import RunFolder
 from pacsbo_ros.tuning.trial import Told
 from pacsbo_ros.tuning.tuning import Tuning
+from pacsbo_ros.view.words import role
 from rich.console import Console
 from rich.table import Table
 
 
-def values_text(values: Sequence[float]) -> str:
-    """Return tuned values as people write them."""
-    return '(' + ', '.join(f'{v:.4g}' if abs(v) < 0.1 else f'{v:.2f}' for v in values) + ')'
+def values_text(box: Box, values: Sequence[float]) -> str:
+    """Return tuned values by name, with digits for a thousandth of the box: no two look alike."""
+    return ', '.join(f'{name} {v:.{max(0, 3 - math.floor(math.log10(upper - lower)))}f}'
+                     for name, v, lower, upper in zip(box.names, values, box.lower, box.upper,
+                                                      strict=True))
 
 
 def line(tuning: Tuning, told: Told, seconds_left: float) -> str:
@@ -37,11 +42,19 @@ def line(tuning: Tuning, told: Told, seconds_left: float) -> str:
     width = len(str(tuning.budget))
     number = (f'{tuning.searched:>{width}}/{tuning.budget}' if told.trial.searches
               else 'check'.rjust(2 * width + 1))
-    so_far = f'{best.measured.reward:.4f}' if best else 'none'
-    return (f'{number}  {values_text(told.trial.values):>16}  {told.trial.role:<13}'
-            f'reward {measured.reward:.4f}  margin {measured.margin:5.2f}  '
-            f'{"safe  " if measured.safe else "UNSAFE"}  best {so_far}  '
-            f'{seconds_left:3.0f} s left')
+    so_far = f'{best.measured.reward:.4f}{_expected(tuning, best)}' if best else 'none'
+    return (f'{number}  {values_text(tuning.problem.box, told.trial.values)}  '
+            f'{role(told.trial.role):<8} reward {measured.reward:.4f}  '
+            f'margin {measured.margin:6.3f}  {"safe  " if measured.safe else "UNSAFE"}  '
+            f'best {so_far}  {seconds_left:3.0f} s left')
+
+
+def _expected(tuning: Tuning, best: Told) -> str:
+    """Say what the model expects of the best values: it is why they are the best."""
+    choice = tuning.choice
+    if choice is None or choice.point != best.trial.point:
+        return ''  # it is being verified, and counts as it was chosen
+    return f' (expected {tuning.problem.robot.reward.reward(choice.means[0]):.4f})'
 
 
 def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) -> None:
@@ -54,8 +67,8 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
     table.add_row('unsafe episodes', str(unsafe))
     for title, told in (('first start', start), ('best values', best)):
         if told is not None:
-            table.add_row(title, f'{values_text(told.trial.values)}  reward '
-                          f'{told.measured.reward:.4f}  margin {told.measured.margin:.2f}')
+            table.add_row(title, f'{values_text(tuning.problem.box, told.trial.values)}  reward '
+                          f'{told.measured.reward:.4f}  margin {told.measured.margin:.3f}')
     # Every reading carries noise, and the best of many is a lucky one: hence others, afterwards.
     if verified is not None:
         table.add_row('verified', 'reward ' + tuning.gain.words(tuning.problem.robot.reward.unit))

@@ -59,8 +59,8 @@ PARAMETERS = (
               'with every value that was foreseen and shrinks with a surprise; 0: no limit.',
               0.0, 1e6),
     Parameter('predictor_checkpoint', 'default', 'Trained predictor, of multipliers for student '
-              'and of norms for the other rules: a file, default for the shipped one, empty for '
-              'none.'),
+              'and of norms for the other rules: a file, default for the shipped one (student '
+              'needs none, and none is shipped for it), empty for none.'),
     Parameter('delta', 0.1, 'Probability that the guarantee of the whole run fails.',
               1e-6, 0.999999),
     Parameter('kernel', 'matern32', 'Kernel of the model.',
@@ -124,17 +124,17 @@ def _settings(p: SimpleNamespace, constraints: int) -> Settings:
                     step=p.step, **common)
 
 
-def make_predictor(p: SimpleNamespace, settings: Settings) -> tuple[Predictor | None, str, str]:
-    """Load the predictor; give it, its hash and, if there is none, why."""
+def make_predictor(p: SimpleNamespace, settings: Settings) -> tuple[Predictor | None, str]:
+    """Load the predictor; give it and its hash."""
     asked = p.predictor_checkpoint
     if not asked or p.method == 'safeopt':
-        return None, '', 'predictor_checkpoint is empty' if not asked else 'safeopt asks none'
+        return None, ''
     student = settings.rule == 'student'
     try:
         predictor = load_multiplier(asked, settings) if student else (
             load_predictor(asked, settings))
     except CheckpointError as error:
-        if student and asked == DEFAULT:  # the rule is complete without one
-            return None, '', str(error)
+        if student and asked == DEFAULT:  # none is shipped, and the rule is complete without
+            return None, ''
         raise ValueError(f'predictor_checkpoint: {error}') from error
-    return predictor, predictor.hash, ''
+    return predictor, predictor.hash

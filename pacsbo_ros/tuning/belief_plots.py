@@ -15,6 +15,7 @@
 """What the model believes, as matplotlib figures: a curve, a plane, or a slice for every pair."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -39,12 +40,11 @@ def belief(slices: Slices) -> Figure:
     return plane(slices.plane()) if len(slices.names) == 2 else pairs(slices)
 
 
-def growth(stages: tuple[Slices, ...]) -> Figure:
-    """Draw how the safe set grew, stage by stage, in the last one's close-up."""
+def growth(stages: tuple[Slices, ...], shares: Mapping[int, float]) -> Figure:
+    """Draw how the safe set grew; `shares` of the box known to be safe, by episode."""
     last = stages[-1]
     figure, (row,) = make_grid(2.6, 1, len(stages), gap=0.2, bottom=0.5, sharey=True)
     for axes, item in zip(row, stages, strict=True):
-        share = 100 * item.slices[0].safe.mean()
         if item.is_curve:
             _draw_curve(axes, item, 1, 0.6)
             axes.set(xlim=close_up(last), ylim=_curve_heights(last, 1))
@@ -52,7 +52,9 @@ def growth(stages: tuple[Slices, ...]) -> Figure:
             _draw_plane(axes, item.plane(), 0.6)
             (left, low), (right, high) = last.plane().close_up()
             axes.set(xlim=(left, right), ylim=(low, high))
-        axes.set(title=f'after {item.iteration}: {share:.1f} % safe',
+        share = shares.get(item.iteration)
+        axes.set(title=f'after {item.iteration}' + (
+            '' if share is None else f': {100 * share:.1f} % safe'),
                  xlabel=tuned_label(item.names[item.slices[0].x], item.units[item.slices[0].x]))
         axes.locator_params(nbins=5)
     return figure

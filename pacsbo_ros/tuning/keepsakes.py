@@ -52,6 +52,8 @@ class Progress:
     warnings: tuple[str, ...] = ()  # what a person should know
     length_scales: tuple[float, ...] = ()  # in question, shares of the box
     length_scale_weights: tuple[float, ...] = ()  # of the data for each, function by function
+    best_values: tuple[float, ...] = ()  # what the run called its best then; empty if none
+    best_reward: float = math.nan  # its reading
 
     @classmethod
     def from_record(cls, record: Any) -> Progress:
@@ -64,7 +66,8 @@ class Progress:
             sound = (type(item.iteration) is int
                      and all(isinstance(w, str) for w in (*item.domains, *item.functions))
                      and all(type(n) in (int, float) and math.isfinite(n)
-                             for n in (*item.norm_bound, *item.safe_share))
+                             for n in (*item.norm_bound, *item.safe_share, *item.best_values))
+                     and type(item.best_reward) in (int, float)
                      and len(item.norm_bound) == len(item.functions) * len(item.domains)
                      and len(item.safe_share) == len(item.domains))
         except (AttributeError, TypeError, OverflowError):

@@ -20,13 +20,17 @@ every run waits for its pictures.
 """
 from __future__ import annotations
 
+import math
+import textwrap
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from pacsbo_ros.tuning.keepsakes import Progress
 from pacsbo_ros.tuning.run_data import RunData
 from pacsbo_ros.view import palette
-from pacsbo_ros.view.numbers import label, number, shown
+from pacsbo_ros.view.kinds import kind_of, KINDS
+from pacsbo_ros.view.numbers import label, number, shown, shown_unit
+from pacsbo_ros.view.words import BEST_LINE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,14 +49,14 @@ STYLE: dict[Any, Any] = {
 
 WIDTH = 9.2  # inch, of every figure
 MOST_TRACES = 5  # rows of the picture of the movement
+LABEL = 16  # letters that have room beside such a row
 
 
 def make_grid(height: float, rows: int, columns: int, gap: float = 0.5, bottom: float = 0.45,
-              right: float = 0.1, top: float = 0.35, line: float = 0.15, **options: Any
-              ) -> tuple[Figure, Any]:
+              right: float = 0.1, top: float = 0.35, line: float = 0.15, left: float = 0.6,
+              **options: Any) -> tuple[Figure, Any]:
     """Return a figure and its (rows, columns) axes; lengths in inch."""
     from matplotlib.figure import Figure
-    left = 0.6
     figure = Figure(figsize=(WIDTH, height))
     wide = (WIDTH - left - right - (columns - 1) * gap) / columns
     high = (height - top - bottom - (rows - 1) * line) / rows
@@ -64,8 +68,7 @@ def make_grid(height: float, rows: int, columns: int, gap: float = 0.5, bottom: 
 def history(run: RunData) -> Figure:
     """Draw reward, every margin and every largest |signal| over the episodes."""
     episodes = run.column(lambda t: t.trial.iteration)
-    safe = run.column(lambda t: t.measured.safe).astype(bool)
-    checked = np.array([not t.trial.searches for t in run.told])
+    kinds = [kind_of(t.measured.safe, t.trial.role) for t in run.told]
     count = 2 + len(run.robot.signals)
     rows = -(-count // 2)
     figure, grid = make_grid(0.15 + 2.75 * rows, rows, 2, gap=0.6, line=0.75)
@@ -74,19 +77,17 @@ def history(run: RunData) -> Figure:
         spare.set_visible(False)
 
     def dots(place: Axes, values: Any) -> None:
-        for mask, paint, marker, name in ((safe & ~checked, palette.SAFE, 'o', 'safe'),
-                                          (safe & checked, palette.SAFE, 'D', 'verification'),
-                                          (~safe, palette.UNSAFE, 'X', 'unsafe')):
+        for kind in KINDS:
+            mask = np.array([k is kind for k in kinds])
             if mask.any():
-                place.plot(episodes[mask], values[mask], marker, ms=6, color=paint, mec='white',
-                           mew=0.7, label=name)
+                place.plot(episodes[mask], values[mask], kind.marker, ms=6, color=kind.colour,
+                           mec='white', mew=0.7, label=kind.name)
 
-    reward = run.column(lambda t: t.measured.reward)
-    best = np.maximum.accumulate(np.where(safe & ~checked, reward, -np.inf))
-    known = np.isfinite(best)
-    axes[0].step(episodes[known], best[known], where='post', color=palette.BEST, lw=2,
-                 label='best so far')
-    dots(axes[0], reward)
+    best = [(p.iteration, p.best_reward) for p in run.progress if math.isfinite(p.best_reward)]
+    if best:
+        axes[0].step(*zip(*best, strict=True), where='post', color=palette.BEST, lw=2,
+                     label=BEST_LINE)
+    dots(axes[0], run.column(lambda t: t.measured.reward))
     axes[0].set(title=label('Reward', run.robot.reward.unit))
     for c, name in enumerate(run.robot.constraints):
         axes[1].plot(episodes, run.column(lambda t, c=c: t.measured.margins[c]), 'o-', ms=4,
@@ -162,8 +163,8 @@ def traces(run: RunData) -> Figure:
              if s.name in first.columns] or list(
                  zip(first.columns[1:], first.units[1:], strict=True))
     rows = known[:MOST_TRACES]
-    figure, grid = make_grid(0.8 + 1.4 * len(rows), len(rows), len(run.traces), gap=0.2, top=0.5,
-                             sharex=True, sharey='row')
+    figure, grid = make_grid(0.95 + 1.4 * len(rows), len(rows), len(run.traces), gap=0.2, top=0.65,
+                             left=0.95, sharex=True, sharey='row')
     for column, (why, (told, trace)) in enumerate(run.traces.items()):
         time = trace.column('time')
         paint = palette.SAFE if told.measured.safe else palette.UNSAFE
@@ -177,7 +178,11 @@ def traces(run: RunData) -> Figure:
                 for sign in (-1, 1):
                     axes.axhline(sign * shown(limit, unit), color=palette.UNSAFE, ls='--', lw=1)
             if column == 0:
-                axes.set_ylabel(label(name, unit))
-        grid[0, column].set_title(f'{why}\nepisode {told.trial.iteration}')
+                words = f'{name}\n[{shown_unit(unit)}]' if unit else name
+                longest = max(map(len, words.split('\n')))
+                axes.set_ylabel(words, fontsize=min(9.5, 9.5 * LABEL / longest))
+        reasons = textwrap.fill(why, 26)
+        grid[0, column].set_title(f'{reasons}\nepisode {told.trial.iteration}')
         grid[-1, column].set_xlabel('time [s]')
+    figure.align_ylabels(grid[:, 0])
     return figure

@@ -20,7 +20,7 @@ Works on the folder alone, while the run goes on or years later, without ROS and
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import escape
 import io
@@ -32,8 +32,8 @@ from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.tuning import belief_plots, plots
 from pacsbo_ros.tuning.run_data import RunData
 from pacsbo_ros.tuning.trial import START, Told
-from pacsbo_ros.view.numbers import label, number, quantity, shown, tuned_label
-from pacsbo_ros.view.words import outcome_name, risk
+from pacsbo_ros.view.numbers import label, number, quantity, shown, tuned_label, written
+from pacsbo_ros.view.words import BEST_WHY, outcome_name, risk, role
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,7 +107,8 @@ def _figures(run: RunData) -> tuple[dict[str, Figure], list[str]]:
     if run.slices:
         wanted['belief'] = lambda: belief_plots.belief(run.slices[-1])
     if len(run.slices) > 1:
-        wanted['growth'] = lambda: belief_plots.growth(run.slices)
+        shares = {p.iteration: p.safe_share[-1] for p in run.progress if p.safe_share}
+        wanted['growth'] = lambda: belief_plots.growth(run.slices, shares)
     if run.told:
         wanted['history'] = lambda: plots.history(run)
     if run.progress and run.progress[-1].functions:
@@ -141,10 +142,11 @@ def _page(run: RunData, figures: dict[str, str]) -> str:
     for name, title, lead in (
             ('belief', 'What is guaranteed', _belief_lead(run)),
             ('growth', 'How the safe set grew', _growth_lead(run)),
-            ('history', 'Episode by episode', 'What every episode measured.'),
+            ('history', 'Episode by episode', f'What every episode measured. {BEST_WHY} At the '
+             'end the best values and the best start are tried again, in turns.'),
             ('norms', 'What the optimiser estimated',
-             'The bound B on the norm of each function, per domain, and the share of all '
-             'values that is known to be safe.'),
+             'The bound B on the norm of each function, per domain, and the share of the whole '
+             'box that is known to be safe within each domain.'),
             ('scales', 'How smooth the functions are', 'How much the data speak for '
              'each length scale.'),
             ('traces', 'How it moved', 'Chosen episodes as they were measured; dashed: the '
@@ -169,9 +171,9 @@ def _best(run: RunData) -> str:
     if run.best is None:
         return ''
     return '<div class="values">' + ''.join(
-        f'<div><span>best {escape(name)}</span><b>{number(value)}</b> {escape(unit)}</div>'
-        for name, unit, value in zip(run.names, run.units, run.best.trial.values,
-                                     strict=True)) + '</div>'
+        f'<div><span>best {escape(name)}</span><b>{number(value)}</b> '
+        f'{escape(written(unit))}</div>' for name, unit, value in zip(
+            run.names, run.units, run.best.trial.values, strict=True)) + '</div>'
 
 
 def _tiles(run: RunData) -> list[tuple[str, str]]:
@@ -200,7 +202,7 @@ def _reward_tile(run: RunData, best: Told, unit: str) -> tuple[str, str]:
     """Return the reward of the best values: as verified, or else the reading that chose them."""
     gain = run.gain
     if gain is None:
-        return quantity(best.measured.reward, unit, 5), 'best reading, not verified'
+        return quantity(best.measured.reward, unit, 5), 'reading of the best values, not verified'
     if gain.size is None:
         return quantity(gain.best, unit, 5), 'reward of the best values, which are a start'
     doubt = '' if gain.half_width is None else f' ± {number(gain.half_width, 2)}'
@@ -252,7 +254,9 @@ def _outcomes(run: RunData) -> str:
     counts: dict[int, int] = {}
     for told in run.told:
         counts[told.measured.outcome] = counts.get(told.measured.outcome, 0) + 1
-    return '<h2>Outcomes</h2><p class="lead">How the episodes ended.</p>' + _table(
+    beyond = sum(not t.measured.safe for t in run.told)
+    unsafe = f' {beyond} of them went beyond a constraint.' if beyond else ''
+    return f'<h2>Outcomes</h2><p class="lead">How the episodes ended.{unsafe}</p>' + _table(
         ['episodes', 'outcome', 'meaning'],
         [('', [n, outcome_name(code), Outcome(code).sentence])
          for code, n in sorted(counts.items())])
@@ -265,7 +269,8 @@ def _risk(run: RunData) -> str:
         return ''
     return ('<h2>Risk</h2><p class="lead">'
             f'{risk(last.delta_spent, last.delta)} of the promised failure probability is '
-            'spent.</p>' + _table(['who spent how much'], [('', [line]) for line in last.ledger]))
+            'spent.</p>'
+            + _table(['what it was spent on'], [('', [line]) for line in last.ledger]))
 
 
 def _episodes(run: RunData) -> str:
@@ -276,20 +281,36 @@ def _episodes(run: RunData) -> str:
     starts = {told.trial.values for told in run.told if told.trial.role == START}
     for told in run.told:
         m, t = told.measured, told.trial
-        guaranteed = ('by you' if t.values in starts
+        guaranteed = (('by you' if m.safe else 'by you, wrongly') if t.values in starts
                       else f'{min(t.lower[1:]):.2f}' if len(t.lower) > 1 else '–')
         kind = 'best' if told is run.best else '' if m.safe else 'unsafe'
         rows.append((kind, [
-            t.iteration, *map(number, t.values), t.role, t.domain, number(m.reward, 5),
+            t.iteration, *map(number, t.values), role(t.role), t.domain, number(m.reward, 5),
             *(f'{margin:.2f}'.replace('-', '−') for margin in m.margins), guaranteed,
             *(number(shown(peak, s.unit), 3) for s, peak in zip(signals, m.peaks, strict=False)),
-            m.reason]))
-    return ('<h2>Episodes</h2><p class="lead">Margins are scaled; 0 or more is safe. Starts are '
-            'safe because you said so.</p>') + _table(
-        ['#', *map(tuned_label, run.names, run.units), 'role', 'domain',
+            _end(told, run.robot.constraints)]))
+    wrong = len({t.trial.values for t in run.told if t.trial.role == START
+                 and not t.measured.safe})
+    trust = ('Starts are tried because you called them safe.' if not wrong else
+             f'{wrong} of the starts that you called safe went beyond a constraint.')
+    return (f'<h2>Episodes</h2><p class="lead">Margins are scaled; 0 or more is safe. {trust}'
+            '</p>') + _table(
+        ['#', *map(tuned_label, run.names, run.units), 'why', 'domain',
          label('reward', run.robot.reward.unit),
          *(f'margin of {name}' for name in run.robot.constraints), 'guaranteed',
          *(label(f'max |{s.name}|', s.unit) for s in signals), 'end'], rows)
+
+
+def _end(told: Told, constraints: Sequence[str]) -> str:
+    """Return how an episode ended, and which constraints it broke."""
+    broken = [name for name, margin in zip(constraints, told.measured.margins, strict=False)
+              if margin < 0]
+    reason = told.measured.reason
+    if not broken:
+        return reason
+    beyond = f'beyond the constraint{"s" * (len(broken) > 1)} {", ".join(broken)}'
+    return (f'The episode ran to its end, {beyond}.' if reason == Outcome.COMPLETED.sentence
+            else f'{reason} ({beyond})')
 
 
 def _parameters(run: RunData) -> str:

@@ -15,7 +15,7 @@
 """A run folder as it is read for pictures: nothing in it is locked, repaired or changed."""
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from pacsbo_ros.robots.contract import Description, RewardScale, Signal
 from pacsbo_ros.tuning.keepsakes import Keepsakes, Progress
 from pacsbo_ros.tuning.run_folder import BEST_GAINS, JOURNAL, PARAMETERS
 from pacsbo_ros.tuning.trace import Trace
-from pacsbo_ros.tuning.trial import START, Told, VERIFICATION
+from pacsbo_ros.tuning.trial import Told, VERIFICATION
 from pacsbo_ros.tuning.verification import Gain, gain
 from pacsbo_ros.view.slices import Slices
 
@@ -72,10 +72,10 @@ class RunData:
         parameters, note = _parameters(folder / PARAMETERS)
         keepsakes = Keepsakes(folder)
         slices = tuple(keepsakes.slices(STAGES))
-        traces = {why: (item, trace) for why, item in _chosen(told).items()
+        progress = tuple(keepsakes.progress())
+        traces = {why: (item, trace) for why, item in _chosen(told, progress).items()
                   if (trace := keepsakes.trace(item.trial.iteration)) is not None
                   and len(trace.samples)}
-        progress = tuple(keepsakes.progress())
         left_out = [f'{name} could not be read and is left out.' for name in keepsakes.damaged]
         return cls(folder.resolve().name, *described, tuple(told),
                    (*notes, *note, *left_out), parameters, slices, progress, traces,
@@ -83,8 +83,8 @@ class RunData:
 
     @property
     def best(self) -> Told | None:
-        """Return the best episode among values that were never unsafe."""
-        return best_of(self.told)
+        """Return the episode with the values that the run called its best."""
+        return best_of(self.told, self.progress)
 
     @property
     def gain(self) -> Gain | None:
@@ -96,32 +96,32 @@ class RunData:
         return np.array([value(t) for t in self.told], float)
 
 
-def best_of(told: list[Told] | tuple[Told, ...]) -> Told | None:
-    """Return the best episode among values that were never unsafe; None if there is none."""
+def best_of(told: Sequence[Told], progress: Sequence[Progress] = ()) -> Told | None:
+    """Return the episode with the values that the run called its best; None if there is none."""
     unsafe = {t.trial.values for t in told if not t.measured.safe}
     safe = [t for t in told if t.trial.values not in unsafe and t.trial.searches]
-    # What was verified last is what the run chose: the best reading of all is but a lucky one.
-    verified = next((chosen for t in reversed(told) if t.trial.role == VERIFICATION
-                     and (chosen := [s for s in safe if s.trial.values == t.trial.values])), safe)
-    return max(verified, key=lambda t: t.measured.reward, default=None)
+    # The best reading of all is but a lucky one: it only stands in where nothing else is known.
+    named = [t.trial.values for t in reversed(told) if t.trial.role == VERIFICATION]
+    named += [p.best_values for p in progress[-1:]]
+    chosen = next((found for values in named
+                   if (found := [s for s in safe if s.trial.values == values])), safe)
+    return max(chosen, key=lambda t: t.measured.reward, default=None)
 
 
-def _chosen(told: list[Told]) -> dict[str, Told]:
+def _chosen(told: list[Told], progress: Sequence[Progress]) -> dict[str, Told]:
     """Choose the episodes whose movement tells most about the run."""
     if not told:
         return {}
-    chosen = {'start': told[0]}
-    best = best_of(told)
-    if best is not None and best is not told[0]:
-        chosen['best'] = best
-    searched = [t for t in told if t.trial.searches and t.trial.role != START]
-    if searched:
-        tightest = min(searched, key=lambda t: t.measured.margin)
-        chosen['closest to a limit' if tightest.measured.safe else 'worst'] = tightest
+    tightest = min(told, key=lambda t: t.measured.margin)
     checks = [t for t in told if t.trial.role == VERIFICATION]
-    if checks:
-        chosen['verification'] = checks[-1]
-    return chosen
+    why: dict[int, list[str]] = {}
+    for reason, item in (('start', told[0]), ('best', best_of(told, progress)),
+                         ('closest to a limit' if tightest.measured.safe else 'worst', tightest),
+                         ('verification', checks[-1] if checks else None)):
+        if item is not None:
+            why.setdefault(item.trial.iteration, []).append(reason)
+    episodes = {t.trial.iteration: t for t in told}
+    return {', '.join(reasons): episodes[i] for i, reasons in why.items()}
 
 
 def _read(journal: Path) -> tuple[dict[str, Any], list[Told], list[str]]:

@@ -15,15 +15,12 @@
 """The card of the model's belief on the live page: curve, plane, or a choice of slices."""
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from nicegui import ui
 from pacsbo_ros.view import words
-from pacsbo_ros.view.belief_charts import belief
+from pacsbo_ros.view.belief_charts import backdrop, belief
 from pacsbo_ros.view.live import Snapshot
-
-SETTLED = 1.0  # s after which a card has its size: ECharts loses cells of a map that is resized
 
 
 class BeliefCard:
@@ -32,7 +29,6 @@ class BeliefCard:
     def __init__(self) -> None:
         """Build an empty card."""
         self._shown: Any = None
-        self._again = 0.0  # when to draw once more; 0: not
         with ui.card().classes('card w-full lg:col-span-5 gap-2') as self._card:
             with ui.row().classes('w-full items-center justify-between no-wrap'):
                 ui.label('What is guaranteed').classes('card-title')
@@ -59,14 +55,11 @@ class BeliefCard:
             self._pair.set_options(list(pairs), value=pairs[0] if pairs else None)
         index = pairs.index(self._pair.value) if self._pair.value in pairs else 0
         wanted = (id(slices), candidate, index, bool(self._whole.value))
-        now = time.monotonic()
         if wanted == self._shown:
-            if 0 < self._again < now:
-                self._again = 0.0
-                self._chart.update()
             return
-        self._shown, self._again = wanted, now + SETTLED
+        self._shown = wanted
         self._sentence.text = slices.sentence(index) if slices is not None else ''
+        self._chart.style(f'background:{backdrop(slices, index, bool(self._whole.value))}')
         draw(self._chart, belief(slices, index, candidate, bool(self._whole.value)))
 
 

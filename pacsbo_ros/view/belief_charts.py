@@ -15,10 +15,14 @@
 """What the model believes, as Apache ECharts options: a curve of one value, a plane of two."""
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
+import struct
 from typing import Any
+import zlib
 
 import numpy as np
+from numpy.typing import NDArray
 from pacsbo_ros.view import palette
 from pacsbo_ros.view.charts import axis, FAINT, frame, legend, line, scatter
 from pacsbo_ros.view.curve import close_up, heights, safe_intervals
@@ -26,7 +30,8 @@ from pacsbo_ros.view.numbers import number, tuned_label, values_text
 from pacsbo_ros.view.plane import Plane
 from pacsbo_ros.view.slices import LOWER, MEAN, Slices, UPPER
 
-CELLS = 54  # per side of the map: ECharts draws piece by piece from 3000 cells on
+CELLS = 108  # per side of the map
+GRID = {'left': 60, 'right': 92, 'top': 34, 'bottom': 44}  # pixels around the map
 GAP = [None, None]  # ECharts interrupts a line here
 STAR = ('path://M0,-10 L2.6,-3.4 L9.5,-3.1 L4.1,1.3 L5.9,8.1 L0,4.2 L-5.9,8.1 L-4.1,1.3 '
         'L-9.5,-3.1 L-2.6,-3.4 Z')
@@ -54,22 +59,13 @@ def _round(points: Any) -> list[list[float]]:
 def plane(item: Plane, candidate: Sequence[float] | None = None,
           whole: bool = False) -> dict[str, Any]:
     """Draw margin, safe set, hulls, samples, best values and candidate; close up or the box."""
-    hidden = {'type': 'category', 'show': False, 'data': list(range(CELLS))}
-    over = {'xAxisIndex': 1, 'yAxisIndex': 1}  # the value axes lie over the heat map's
-    low, high = ((item.lower, item.upper) if whole
-                 else ([float(f'{v:.4g}') for v in corner] for corner in item.close_up()))
+    low, high = _corners(item, whole)
     axes = [axis(name=tuned_label(name, unit), nameLocation='middle', nameGap=gap, min=a, max=b,
                  axisLabel={'color': FAINT, 'fontSize': 11, 'showMinLabel': whole,
                             'showMaxLabel': whole},
                  splitLine={'show': False}, position=position)
             for name, unit, gap, a, b, position in zip(
                 item.names, item.units, (26, 38), low, high, ('bottom', 'left'), strict=True)]
-    centre = (np.arange(CELLS) + 0.5) / CELLS
-    x, y = (a + (b - a) * centre for a, b in zip(low, high, strict=True))
-    grid = np.column_stack([np.tile(x, CELLS), np.repeat(y, CELLS)])
-    # Always all cells: ECharts leaves some out when their number changes.
-    margin = np.clip(item.margin_at(grid), -palette.MARGIN_SPAN, palette.MARGIN_SPAN)
-    cells = [[i % CELLS, i // CELLS, round(float(m), 2)] for i, m in enumerate(margin)]
     layers: dict[str, list] = {key: [] for key in ('border', 'safe', 'unsafe', 'now')}
     for border in item.boundary():
         layers['border'] += [*_round(border), GAP]
@@ -81,32 +77,72 @@ def plane(item: Plane, candidate: Sequence[float] | None = None,
              f'{number(item.sample_reward[i], 5)}, {"safe" if safe else "unsafe"}'
              f'{"" if here else ", off the slice"}'})
     best = {'value': _round([item.best])[0],
-            'name': f'best: {values_text(item.best)}, reward {number(item.best_reward, 5)}'}
+            'name': f'best: {values_text(item.best)}, reading {number(item.best_reward, 5)}, '
+            f'expected {number(item.best_expected)}'}
     if candidate is not None:
         layers['now'] = [{'value': _round([candidate])[0],
                           'name': f'tried now: {values_text(candidate)}'}]
     return frame(
-        grid={'left': 60, 'right': 92, 'top': 34, 'bottom': 44},
+        grid={**GRID, 'outerBoundsMode': 'none'},  # where the picture behind it lies
         legend=legend(top=0, left=0, data=['safe set', 'hull', 'enlarged hull', 'safe', 'unsafe',
                                            'best', 'now']),
-        xAxis=[hidden, axes[0]], yAxis=[hidden, axes[1]],
+        xAxis=[axes[0]], yAxis=[axes[1]],
         visualMap={'type': 'continuous', 'min': -palette.MARGIN_SPAN, 'max': palette.MARGIN_SPAN,
-                   'seriesIndex': 0, 'dimension': 2, 'right': 6, 'top': 'middle', 'precision': 1,
+                   'seriesIndex': 0, 'right': 6, 'top': 'middle', 'precision': 1,
                    'inRange': {'color': list(palette.MARGIN_STOPS)}, 'itemWidth': 12,
                    'itemHeight': 150, 'text': ['sure', 'unknown'],
                    'textStyle': {'color': FAINT, 'fontSize': 11}},
         series=[
-            {'type': 'heatmap', 'data': cells, 'silent': True, 'progressive': 0},
-            line('enlarged hull', _closed(item.enlarged), palette.ENLARGED, **over,
+            scatter('colours', [], palette.SAFE),  # for the bar beside the map alone
+            line('enlarged hull', _closed(item.enlarged), palette.ENLARGED,
                  lineStyle={'color': palette.ENLARGED, 'width': 2, 'type': 'dashed'}),
-            line('hull', _closed(item.hull), palette.HULL, **over),
-            line('safe set', layers['border'], '#ffffff', **over,
+            line('hull', _closed(item.hull), palette.HULL),
+            line('safe set', layers['border'], '#ffffff',
                  lineStyle={'color': '#ffffff', 'width': 2.5}),
-            scatter('safe', layers['safe'], '#d9fff8', **over),
-            scatter('unsafe', layers['unsafe'], palette.UNSAFE, **over, symbolSize=12),
-            scatter('best', [best], palette.BEST, **over, symbol=STAR, symbolSize=24, z=5),
-            scatter('now', layers['now'], palette.CANDIDATE, **over, symbol='diamond',
+            scatter('safe', layers['safe'], '#d9fff8'),
+            scatter('unsafe', layers['unsafe'], palette.UNSAFE, symbolSize=12),
+            scatter('best', [best], palette.BEST, symbol=STAR, symbolSize=24, z=5),
+            scatter('now', layers['now'], palette.CANDIDATE, symbol='diamond',
                     symbolSize=17, z=6)])
+
+
+def _corners(item: Plane, whole: bool) -> tuple[Sequence[float], Sequence[float]]:
+    """Return the corners of what is shown."""
+    if whole:
+        return item.lower, item.upper
+    low, high = ([float(f'{v:.4g}') for v in corner] for corner in item.close_up())
+    return low, high
+
+
+def backdrop(slices: Slices | None, index: int = 0, whole: bool = False) -> str:
+    """
+    Return the CSS of the coloured map behind a slice's chart; nothing behind a curve.
+
+    It is a picture, not a series of ECharts, which draws thousands of cells piece by piece, leaves
+    some out while its card changes size, and is sent ten times as much.
+    """
+    if slices is None or slices.is_curve:
+        return 'none'
+    item = slices.plane(index)
+    low, high = _corners(item, whole)
+    x = np.linspace(low[0], high[0], CELLS)
+    y = np.linspace(high[1], low[1], CELLS)  # a picture begins at its upper edge
+    margin = item.margin_at(np.column_stack([np.tile(x, CELLS), np.repeat(y, CELLS)]))
+    picture = b64encode(png(palette.margin_colours(margin.reshape(CELLS, CELLS)))).decode()
+    wide, high_ = GRID['left'] + GRID['right'], GRID['top'] + GRID['bottom']
+    return (f'url(data:image/png;base64,{picture}) {GRID["left"]}px {GRID["top"]}px / '
+            f'calc(100% - {wide}px) calc(100% - {high_}px) no-repeat')
+
+
+def png(pixels: NDArray[np.uint8]) -> bytes:
+    """Return (rows, columns, 3) colours as a PNG file."""
+    rows, columns, _ = pixels.shape
+    lines = np.hstack([np.zeros((rows, 1), np.uint8), pixels.reshape(rows, -1)])
+    chunks = ((b'IHDR', struct.pack('>IIBBBBB', columns, rows, 8, 2, 0, 0, 0)),
+              (b'IDAT', zlib.compress(lines.tobytes())), (b'IEND', b''))
+    return b'\x89PNG\r\n\x1a\n' + b''.join(
+        struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+        for kind, data in chunks)
 
 
 def _closed(corners: Any) -> list[list[float]]:
@@ -144,8 +180,9 @@ def curve(item: Slices, candidate: float | None = None, whole: bool = False) -> 
                 for i in np.flatnonzero(item.sample_safe == safe)], paint, **at))
         series.append(scatter('best', [] if best is None else [
             {'value': [float(item.best[0]), float(told[best])],
-             'name': f'best: {item.names[0]} {number(item.best[0])}, reward '
-             f'{number(item.sample_reward[best], 5)}'}], palette.BEST, **at, symbol=STAR,
+             'name': f'best: {item.names[0]} {number(item.best[0])}, reading '
+             f'{number(item.sample_reward[best], 5)}, expected '
+             f'{number(item.best_expected)}'}], palette.BEST, **at, symbol=STAR,
             symbolSize=24, z=5))
         if candidate is not None:
             series.append(line('now', [[candidate, first], [candidate, last]], palette.CANDIDATE,

@@ -20,8 +20,10 @@ import math
 from typing import Any
 
 from pacsbo_ros.view import palette
+from pacsbo_ros.view.kinds import kind_of, KINDS
 from pacsbo_ros.view.live import Told
 from pacsbo_ros.view.numbers import number, quantity, shown, shown_unit
+from pacsbo_ros.view.words import BEST_LINE
 
 INK, FAINT, LINE = '#c9d4df', '#8796a5', '#2a3542'
 
@@ -66,15 +68,18 @@ def line(name: str, data: list, colour: str, **options: Any) -> dict[str, Any]:
 
 def _history(told: Mapping[int, Told], budget: int, y: dict[str, Any],
              value: Callable[[Told], float], words: Callable[[float], str]) -> dict[str, Any]:
-    """Draw one number per episode, safe and unsafe ones in their colours."""
-    data: dict[bool, list] = {True: [], False: []}
+    """Draw one number per episode; each kind of episode has its colour and mark."""
+    data: dict[str, list] = {kind.name: [] for kind in KINDS}
     for i, episode in told.items():
         number_ = value(episode)
         if math.isfinite(number_):
-            data[episode.safe].append({'value': [i, _short(number_)],
-                                       'name': f'episode {i}: {words(number_)}'})
+            name = kind_of(episode.safe, episode.role).name
+            data[name].append({'value': [i, _short(number_)],
+                               'name': f'episode {i}, {name}: {words(number_)}'})
+    always = ('safe', 'unsafe')
     return _over_episodes(told, budget, y, [
-        scatter('safe', data[True], palette.SAFE), scatter('unsafe', data[False], palette.UNSAFE)])
+        scatter(kind.name, data[kind.name], kind.colour, symbol=kind.symbol)
+        for kind in KINDS if data[kind.name] or kind.name in always])
 
 
 def _over_episodes(told: Mapping[int, Told], budget: int, y: dict[str, Any],
@@ -103,16 +108,12 @@ def _threshold(name: str, height: float, told: Mapping[int, Told], budget: int) 
 
 
 def reward_history(told: Mapping[int, Told], budget: int, unit: str = '') -> dict[str, Any]:
-    """Draw the reward of every episode and the best so far."""
+    """Draw the reward of every episode, and what the run's best had given at each time."""
     chart = _history(told, budget, {'scale': True}, lambda episode: episode.reward,
                      lambda value: quantity(value, unit, 5))
-    best, steps = -math.inf, []
-    for i, episode in told.items():
-        if episode.safe:
-            best = max(best, episode.reward)
-        if math.isfinite(best):
-            steps.append([i, _short(best)])
-    chart['series'].append(line('best so far', steps, palette.BEST, step='end'))
+    steps = [[i, _short(episode.best)] for i, episode in told.items()
+             if math.isfinite(episode.best)]
+    chart['series'].append(line(BEST_LINE, steps, palette.BEST, step='end'))
     return chart
 
 
@@ -126,7 +127,7 @@ def peak_history(told: Mapping[int, Told], budget: int, signal: int, unit: str,
             'formatter': '{value}' + (name if name.startswith('°') else '')}},
         lambda episode: (shown(episode.peaks[signal], unit) if signal < len(episode.peaks)
                          else math.nan),
-        lambda value: number(value) + ('' if name.startswith('°') else ' ') + name)
+        lambda value: number(value) + ('' if name.startswith('°') else '\xa0') + name)
     if math.isfinite(limit):
         chart['series'].append(_threshold('limit', shown(limit, unit), told, budget))
     return chart

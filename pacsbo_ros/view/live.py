@@ -52,6 +52,8 @@ class Told(NamedTuple):
     safe: bool
     margins: tuple[float, ...] = ()  # scaled, by constraint; empty if unknown
     peaks: tuple[float, ...] = ()  # largest |signal|, by signal; empty if unknown
+    best: float = math.nan  # reading of what the run called its best then; NaN if unknown
+    role: str = ''  # why it was tried; empty if unknown
 
 
 @dataclass(frozen=True)
@@ -127,9 +129,13 @@ class Live:
         if old is None or old.run_id != message.run_id:
             self._update(slices=None, told={})
         if message.iteration:
+            known, c = self.snapshot.told.get(message.iteration), self.snapshot.candidate
+            tried = (c is not None and (c.run_id, c.iteration)
+                     == (message.run_id, message.iteration))
             self._tell([(message.iteration, Told(
                 message.reward, message.margin >= 0, tuple(message.margins),
-                tuple(message.peaks)))])
+                tuple(message.peaks), message.best_reward,
+                c.role if tried else known.role if known else ''))])
         self._update(optimizer=message)
 
     def see_slices(self, slices: Slices) -> None:

@@ -18,13 +18,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 import math
+import re
 
 IN_DEGREES = {'rad': '°', 'rad/s': '°/s', 'rad/s^2': '°/s²'}
+SMALL, LARGE = 1e-4, 1e7  # numbers beyond are written with a power of ten
+NOTHING = 1e-12  # what is smaller is left over from rounding
+RAISED = str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹')
+
+
+def written(unit: str) -> str:
+    """Return a unit as people write it: powers are raised, and it is never broken in two."""
+    raised = re.sub(r'\^(-?\d+)', lambda found: found[1].translate(RAISED), unit)
+    return raised.replace(' ', '\xa0')
 
 
 def shown_unit(unit: str) -> str:
     """Return the unit in which a quantity is shown."""
-    return IN_DEGREES.get(unit, unit)
+    return IN_DEGREES.get(unit, written(unit))
 
 
 def shown(value: float, unit: str) -> float:
@@ -36,14 +46,21 @@ def number(value: float, digits: int = 4) -> str:
     """Return a number with so many digits that count, and a real minus sign."""
     if not math.isfinite(value):
         return '–'
-    text = f'{value + 0.0:#.{digits}g}' if value else '0'
-    return text.rstrip('.').replace('-', '−')
+    if abs(value) < NOTHING:
+        return '0'
+    if not SMALL <= abs(value) < LARGE:
+        mantissa, power = f'{value:.{digits - 1}e}'.split('e')
+        return f'{mantissa}·10{str(int(power)).translate(RAISED)}'.replace('-', '−')
+    rounded = float(f'{value:.{digits}g}')
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
+    # All digits before the point are given: 1720 is read at once, 1.72e+03 is not.
+    return f'{value:.{decimals}f}'.replace('-', '−')
 
 
 def quantity(value: float, unit: str, digits: int = 3) -> str:
     """Return a value with its unit."""
     text, name = number(shown(value, unit), digits), shown_unit(unit)
-    return text if not name or text == '–' else text + ('' if name[0] == '°' else ' ') + name
+    return text if not name or text == '–' else text + ('' if name[0] == '°' else '\xa0') + name
 
 
 def label(name: str, unit: str) -> str:
@@ -53,7 +70,7 @@ def label(name: str, unit: str) -> str:
 
 def tuned_label(name: str, unit: str) -> str:
     """Return a tuned value's name with its own unit: it is what a person would type."""
-    return f'{name} [{unit}]' if unit else name
+    return f'{name} [{written(unit)}]' if unit else name
 
 
 def values_text(values: Iterable[float]) -> str:

@@ -118,7 +118,7 @@ class Page:
             self._warnings = ui.html('', sanitize=False).classes('w-full').mark('warnings')
             self._best = ui.html('', sanitize=False).classes('w-full').mark('best')
             with ui.grid(columns=2).classes('w-full gap-x-4 gap-y-2'):
-                self._best_reward = self._figure('best reward')
+                self._best_reward = self._figure(words.BEST_LINE, words.BEST_WHY)
                 self._safe_share = self._figure('of the box known safe')
                 self._risk = self._figure('risk spent')
                 self._command = self._figure('command')
@@ -137,10 +137,13 @@ class Page:
                     'flat round').mark('unlock')
             self._show_lock()
 
-    def _figure(self, title: str) -> ui.label:
+    def _figure(self, title: str, hint: str = '') -> ui.label:
         with ui.column().classes('gap-0'):
             ui.label(title).classes('caption')
-            return ui.label('–').classes('number')
+            figure = ui.label('–').classes('number')
+            if hint:
+                ui.tooltip(hint).style('max-width:320px; font-size:12px')
+            return figure
 
     def _chart_card(self, title: str) -> tuple[ui.label, ui.echart]:
         with ui.card().classes('card w-full lg:col-span-3 gap-2'):
@@ -163,7 +166,7 @@ class Page:
 
     def _risk_card(self) -> None:
         with ui.card().classes('card w-full lg:col-span-6 gap-2'):
-            ui.label('Risk: who spent how much').classes('card-title')
+            ui.label('Risk: what it was spent on').classes('card-title')
             self._ledger = ui.html('', sanitize=False).classes('w-full').mark('ledger')
 
     def _event_card(self) -> None:

@@ -17,6 +17,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
+import numpy as np
+from numpy.typing import NDArray
+
 SAFE, UNSAFE = '#2aa198', '#e5484d'
 BEST, CANDIDATE, BOUNDARY = '#f2b01e', '#9b6dff', '#0b3d3a'
 HULL, ENLARGED = '#1c6dd0', '#6aa9f4'
@@ -63,3 +66,11 @@ def margin_rgb(margin: float) -> tuple[float, float, float]:
     low, high = rgb(MARGIN_STOPS[left]), rgb(MARGIN_STOPS[left + 1])
     red, green, blue = (a + part * (b - a) for a, b in zip(low, high, strict=True))
     return red, green, blue
+
+
+def margin_colours(margins: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """Return the colours of many margins; the last axis is red, green, blue from 0 to 255."""
+    at = np.linspace(-MARGIN_SPAN, MARGIN_SPAN, len(MARGIN_STOPS))
+    stops = np.array([rgb(stop) for stop in MARGIN_STOPS])
+    return np.rint(255 * np.stack([np.interp(margins, at, stops[:, i]) for i in range(3)],
+                                  axis=-1)).astype(np.uint8)

@@ -52,16 +52,12 @@ class Plane:
     sample_safe: NDArray[np.bool_]  # (n,)
     on_slice: NDArray[np.bool_]  # (n,), the values that are not shown are those of the slice
     best: Array  # (2,)
-    best_reward: float
+    best_reward: float  # its reading
+    best_expected: float  # what the model expects of it
 
     def axis(self, i: int, count: int | None = None) -> Array:
         """Return the grid along axis i, or `count` points from end to end."""
         return np.linspace(self.lower[i], self.upper[i], count or self.margin.shape[1 - i])
-
-    @property
-    def safe_share(self) -> float:
-        """Return the share of the slice that is safe."""
-        return float(self.safe.mean())
 
     def close_up(self) -> tuple[Array, Array]:
         """Return two corners around all that was tried, with room to grow, within the box."""
@@ -83,12 +79,16 @@ class Plane:
 
     def margin_at(self, values: Array) -> Array:
         """Return the margin at (n, 2) values, bilinear between the grid points."""
-        rows, columns = self.margin.shape
         share = (np.asarray(values, float) - self.lower) / np.subtract(self.upper, self.lower)
-        x = np.clip(share[:, 0], 0, 1) * (columns - 1)
-        y = np.clip(share[:, 1], 0, 1) * (rows - 1)
-        i, j = np.minimum(x.astype(int), columns - 2), np.minimum(y.astype(int), rows - 2)
-        u, v = x - i, y - j
-        m = self.margin
-        return ((1 - u) * (1 - v) * m[j, i] + u * (1 - v) * m[j, i + 1]
-                + (1 - u) * v * m[j + 1, i] + u * v * m[j + 1, i + 1])
+        return between(self.margin, share)
+
+
+def between(field: Array, share: Array) -> Array:
+    """Return a field at (n, 2) places, shares of its width and height, bilinear."""
+    rows, columns = field.shape
+    x = np.clip(share[:, 0], 0, 1) * (columns - 1)
+    y = np.clip(share[:, 1], 0, 1) * (rows - 1)
+    i, j = np.minimum(x.astype(int), columns - 2), np.minimum(y.astype(int), rows - 2)
+    u, v = x - i, y - j
+    return ((1 - u) * (1 - v) * field[j, i] + u * (1 - v) * field[j, i + 1]
+            + (1 - u) * v * field[j + 1, i] + u * v * field[j + 1, i + 1])

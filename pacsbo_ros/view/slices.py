@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.files import read_arrays
 from pacsbo_ros.view.numbers import number
-from pacsbo_ros.view.plane import Plane
+from pacsbo_ros.view.plane import between, Plane
 
 Array = NDArray[np.float64]
 
@@ -160,6 +160,17 @@ class Slices:
         return int(np.argmax(np.where(fits, self.sample_reward, -np.inf))) if fits.any() else None
 
     @property
+    def best_expected(self) -> float:
+        """Return the reward that the model expects of the best values."""
+        s = self.slices[0]
+        x, y = ((self.best[i] - self.lower[i]) / (self.upper[i] - self.lower[i])
+                for i in (s.x, s.y))
+        if self.is_curve:
+            mean = s.reward[MEAN, 0]
+            return float(np.interp(x, np.linspace(0, 1, len(mean)), mean))
+        return float(between(s.reward[MEAN], np.array([[x, y]]))[0])
+
+    @property
     def pairs(self) -> tuple[str, ...]:
         """Return the names of all slices."""
         return tuple(self.names[s.x] if s.x == s.y else f'{self.names[s.x]}, {self.names[s.y]}'
@@ -184,7 +195,8 @@ class Slices:
             samples=self.samples[:, two], sample_reward=self.sample_reward,
             sample_safe=self.sample_safe, on_slice=away <= NEAR, best=self.best[two],
             best_reward=(float('nan') if self.best_sample is None
-                         else float(self.sample_reward[self.best_sample])))
+                         else float(self.sample_reward[self.best_sample])),
+            best_expected=self.best_expected)
 
     def sentence(self, index: int = 0) -> str:
         """Say what of a picture is slice and what is projection."""

@@ -18,8 +18,7 @@ body { background: #0d131a; }
 .nicegui-content { padding: 0; }
 .card { background: #151d27; border: 1px solid #222d3a; border-radius: 14px; padding: 14px;
         box-shadow: none; }
-.card-title { color: #8796a5; font-size: 12px; letter-spacing: .08em; text-transform: uppercase;
-              font-weight: 600; }
+.card-title { color: #8796a5; font-size: 13px; font-weight: 600; }  /* as written: it has units */
 .number { font-variant-numeric: tabular-nums; font-size: 20px; color: #eef3f8; line-height: 1.2; }
 .caption { color: #8796a5; font-size: 12px; }
 .stop { font-size: 22px !important; font-weight: 800; letter-spacing: .12em; border-radius: 12px;

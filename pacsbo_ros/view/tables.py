@@ -20,7 +20,9 @@ from html import escape
 import math
 
 from pacsbo_ros.view import palette, rows, words
-from pacsbo_ros.view.numbers import number, quantity
+from pacsbo_ros.view.numbers import number, quantity, written
+
+REST = 1e-6  # of limit or peak
 
 
 def measured(signals: tuple[rows.SignalRow, ...],
@@ -31,7 +33,7 @@ def measured(signals: tuple[rows.SignalRow, ...],
         share = abs(r.newest) / r.limit if math.isfinite(r.limit) else math.nan
         near = math.isfinite(r.limit) and r.peak > r.limit
         lines.append(([escape(text) for text in (
-            r.name, quantity(r.newest, r.unit), quantity(r.peak, r.unit),
+            r.name, quantity(_settled(r), r.unit), quantity(r.peak, r.unit),
             quantity(r.limit, r.unit))], 'bad' if near else '', share))
     text = ''
     if lines:
@@ -47,6 +49,12 @@ def measured(signals: tuple[rows.SignalRow, ...],
                      f'<td></td><td>{_margin(r.margin)}</td><td>{_margin(r.guaranteed)}</td>'
                      '</tr>' for r in constraints) + '</table>')
     return text
+
+
+def _settled(row: rows.SignalRow) -> float:
+    """Return the newest value; 0 for what rounding leaves of it beside all that matters."""
+    scale = max((s for s in (row.limit, row.peak) if math.isfinite(s)), default=0.0)
+    return 0.0 if abs(row.newest) < REST * scale else row.newest
 
 
 def _margin(value: float) -> str:
@@ -67,7 +75,7 @@ def best(tuned: tuple[tuple[str, str, float], ...]) -> str:
     if not tuned:
         return ''
     lines = ''.join(f'<tr><td>{escape(name)}</td><td><b>{number(value)}</b></td>'
-                    f'<td>{escape(unit)}</td></tr>' for name, unit, value in tuned)
+                    f'<td>{escape(written(unit))}</td></tr>' for name, unit, value in tuned)
     return f'<table class="facts"><tr><th>best values</th><th></th><th></th></tr>{lines}</table>'
 
 

@@ -32,9 +32,22 @@ STOPPED = 2  # of SafetyStatus
 
 WHY = {'start': 'known to be safe', 'repeat': 'a repeat to measure the noise',
        'goal': 'where the search is heading', 'maximiser': 'promising the most reward',
-       'expander': 'to enlarge the safe set', 'verification': 'the best values once more'}
+       'expander': 'to enlarge the safe set', 'verification': 'the best values once more',
+       'comparison': 'the best start once more, to compare'}
+ROLES = {'maximiser': 'improve', 'expander': 'explore', 'goal': 'approach',
+         'verification': 'verify', 'comparison': 'compare'}
 WHERE = {'hull': 'inside the hull of the samples', 'enlarged': 'in the enlarged hull',
          'box': 'anywhere in the box'}
+
+BEST_LINE = 'reading of the best'
+BEST_WHY = ('The best values are those of which the model expects the most reward, among all that '
+            'were tried and are known to be safe. A single higher reading may have been luck; so '
+            'the reading of the best may fall when others become the best.')
+
+
+def role(name: str) -> str:
+    """Return in one plain word why values are tried."""
+    return ROLES.get(name, name)
 
 
 def state(code: int) -> tuple[str, str]:

@@ -344,3 +344,14 @@ def test_duplicated_samples_do_no_harm():
     band = optimizer.predict([[0.4, 0.6], [0.5, 0.5]])
     assert np.all(np.isfinite([band.low, band.up]))
     assert np.all(np.isfinite([e.B for e in optimizer.state().norms]))
+
+
+@pytest.mark.parametrize('n', [2, 4])
+def test_the_safe_share_is_one_of_the_box_wherever_the_candidates_crowd(n):
+    optimizer = make(n, known=True, candidates=4000, acquisition='goal')
+    for _ in range(3):
+        optimizer.tell([0.5] * n, [1.0, 1.0])
+    even = np.random.default_rng(1).random((4000, n))
+    known = optimizer.state()
+    assert known.safe_share['box'] * known.domain_share['box'] == pytest.approx(
+        optimizer.safe(even).mean(), abs=0.02)

@@ -227,12 +227,12 @@ def test_a_candidate_that_never_gives_a_datum_ends_in_a_question(graph):
     optimizer = graph.start_optimizer(retries=2)
     client = graph.client
     paused = client.wait('optimizer_state', lambda m: m.state == OptimizerState.PAUSED)
-    assert 'episode 1 gave no datum 2 times' in paused.reason
+    assert 'episode 1 had to be repeated 2 times' in paused.reason
     assert 'not upright within' in paused.reason
     assert len(client.messages['episode_result']) == 2
     assert not episodes(graph.folder / 'run')
     assert client.call('resume').success
-    wait_for(lambda: 'gave no datum 4 times' in optimizer.output, 'the next question')
+    wait_for(lambda: 'had to be repeated 4 times' in optimizer.output, 'the next question')
 
 
 def test_a_report_that_cannot_be_written_leaves_a_finished_run_finished(ready):

@@ -66,6 +66,20 @@ def path(tmp_path):
     return tmp_path / 'episodes.jsonl'
 
 
+def test_values_that_differ_look_different_and_the_best_says_what_is_expected_of_it(path):
+    terminal = pytest.importorskip('pacsbo_ros.nodes.terminal', reason='needs rich')
+    assert terminal.values_text(BOX, (-3.0, 30.0)) == 'lift -3.000, damp 30.00'
+    box = Box(('p', 'count'), (0.05, 0.0), (1.0, 50000.0))
+    assert terminal.values_text(box, (0.4101, 12.0)) != terminal.values_text(box, (0.4099, 12.0))
+    assert terminal.values_text(box, (0.41, 12.0)) == 'p 0.4100, count 12'
+    tuning = make(path)
+    trials = run(tuning, 7)
+    line = terminal.line(tuning, tuning.told[-1], 3.0)
+    expected = tuning.problem.robot.reward.reward(tuning.choice.means[0])
+    assert f'best {tuning.best.measured.reward:.4f} (expected {expected:.4f})' in line
+    assert trials[-1].role not in line, 'a plain word instead'
+
+
 def test_a_run_evaluates_the_starts_then_searches_then_verifies(path):
     tuning = make(path)
     trials = run(tuning)

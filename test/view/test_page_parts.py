@@ -13,6 +13,8 @@
 # limitations under the License.
 
 """What the live page shows is what the graph said."""
+import base64
+import io
 import json
 import math
 import threading
@@ -21,8 +23,9 @@ from types import SimpleNamespace
 
 from pacsbo_ros.core.ledger import Entry
 from pacsbo_ros.robots.contract import Outcome
-from pacsbo_ros.view import belief_charts, charts, rows, tables, words
+from pacsbo_ros.view import belief_charts, charts, palette, rows, tables, words
 from pacsbo_ros.view.live import EVENTS_KEPT, Live, Snapshot, Told
+from pacsbo_ros.view.numbers import number, quantity, tuned_label
 from pacsbo_ros.view.palette import SILENT
 import pytest
 from tools.made_up import MadeUp
@@ -55,8 +58,9 @@ def test_the_history_grows_and_another_run_begins_anew():
     live.see_optimizer(state(1, 0.9))
     live.see_optimizer(state(1, 0.9))
     live.see_optimizer(state(2, 0.8, margin=-0.1))
-    assert live.snapshot.told == {1: Told(0.9, True, (0.5, 1.0), (0.25, 0.4)),
-                                  2: Told(0.8, False, (-0.1, 1.0), (0.25, 0.4))}
+    best = [state(i).best_reward for i in (1, 2)]
+    assert live.snapshot.told == {1: Told(0.9, True, (0.5, 1.0), (0.25, 0.4), best[0]),
+                                  2: Told(0.8, False, (-0.1, 1.0), (0.25, 0.4), best[1])}
     live.see_optimizer(state(0, run_id='next'))
     assert live.snapshot.told == {}
 
@@ -67,10 +71,23 @@ def test_a_page_opened_late_or_after_a_resume_learns_every_signal_and_margin_of_
     live.see_slices(past)
     told = live.snapshot.told
     assert list(told) == list(range(1, 21))
-    assert told[3] == Told(past.sample_reward[2], True, tuple(past.sample_margins[2]),
+    assert told[3][:4] == (past.sample_reward[2], True, tuple(past.sample_margins[2]),
                            tuple(past.sample_peaks[2]))
     assert len(told[3].peaks) == 3
-    assert told[20] == Told(0.5, False, (-1, 1.0), (0.25, 0.4))
+    assert told[20] == Told(0.5, False, (-1, 1.0), (0.25, 0.4), state(20).best_reward)
+
+
+def test_an_episode_keeps_why_it_was_tried_when_the_next_candidate_is_there():
+    live = Live()
+    for episode, role in ((1, 'verification'), (2, 'comparison')):
+        live.see_candidate(SimpleNamespace(run_id='run', iteration=episode, role=role))
+        live.see_optimizer(state(episode - 1))  # it is on the robot
+        live.see_optimizer(state(episode))
+    live.see_candidate(SimpleNamespace(run_id='another', iteration=1, role='start'))
+    live.see_optimizer(state(2))
+    assert [t.role for t in live.snapshot.told.values()] == ['verification', 'comparison']
+    assert series(charts.reward_history(live.snapshot.told, 2)).keys() >= {
+        'best again', 'best start again'}
 
 
 def test_a_snapshot_never_changes_under_its_reader():
@@ -164,7 +181,7 @@ def test_a_result_is_one_line_with_the_limited_signals():
         iteration=4, is_datum=True, outcome=Outcome.CAUGHT, reward=0.9, reward_unit='m',
         signals=['error', 'temperature'], signal_units=['rad', 'K'], peaks=[0.5236, 300.0],
         limits=[0.8, math.nan], margins=[0.1, -0.2], reason='')
-    assert words.result(message) == ('episode 4 caught: reward 0.90000 m, max |error| 30.0°',
+    assert words.result(message) == ('episode 4 caught: reward 0.90000\xa0m, max |error| 30.0°',
                                      'bad')
     assert words.result(SimpleNamespace(iteration=4, is_datum=False, outcome=77,
                                         reason='gone')) == ('episode 4 outcome 77: gone', 'warn')
@@ -219,18 +236,62 @@ def test_every_slice_shows_every_sample_where_it_is(count, whole):
         xs = sorted(d['value'][0] for d in data['safe'] + data['unsafe'])
         assert xs == pytest.approx(sorted(known.samples[:, item.x]), rel=1e-4)
         assert data['best'][0]['value'][0] == pytest.approx(known.best[item.x], rel=1e-4)
-        axis = chart['xAxis'][1]
+        axis = chart['xAxis'][-1]
         assert axis['name'].startswith(known.names[item.x])
         if whole:
             assert (axis['min'], axis['max']) == (known.lower[item.x], known.upper[item.x])
         if count > 1:
-            cells = data['heatmap']
-            assert len(cells) == belief_charts.CELLS ** 2
             assert data['now'][0]['value'][1] == pytest.approx(candidate[item.y], rel=1e-4)
         else:
             assert data['now'][0][0] == candidate[0]
             assert [p[1] for p in data['threshold']] == [0.0, 0.0]
             assert data['safe set'][0][1] == 0.0
+
+
+@pytest.mark.parametrize('whole', [True, False])
+def test_the_map_behind_a_slice_has_the_colour_of_every_margin(whole):
+    image = pytest.importorskip('matplotlib.image')
+    known = slices(2)
+    css = belief_charts.backdrop(known, 0, whole)
+    pixels = image.imread(io.BytesIO(base64.b64decode(css.split(',')[1].split(')')[0])))
+    assert pixels.shape == (belief_charts.CELLS, belief_charts.CELLS, 3)
+    chart = belief_charts.belief(known, 0, None, whole)
+    (x,), (y,) = chart['xAxis'], chart['yAxis']
+    corners = {(0, 0): (x['min'], y['max']), (-1, -1): (x['max'], y['min']),
+               (-1, 0): (x['min'], y['min'])}
+    for (row, column), values in corners.items():
+        margin = float(known.plane(0).margin_at([values])[0])
+        assert pixels[row, column] == pytest.approx(palette.margin_rgb(margin), abs=0.01)
+    assert belief_charts.backdrop(None) == belief_charts.backdrop(slices(1)) == 'none'
+
+
+def test_the_star_says_what_was_read_and_what_is_expected_of_the_best():
+    for count in (1, 2, 4):
+        made, known = MadeUp(count), slices(count)
+        best = made.points[[made.best(20)]]
+        assert known.best_expected == pytest.approx(made.reward(best)[0], abs=0.005)
+        star = series(belief_charts.belief(known))['best'][0]['name']
+        assert f'expected {number(known.best_expected)}' in star
+        assert f'reading {number(made.rewards[made.best(20)], 5)}' in star
+
+
+@pytest.mark.parametrize(('value', 'digits', 'text'), [
+    (1718.87, 3, '1719'), (3437.7, 3, '3438'), (0.41, 4, '0.4100'), (-4.4, 3, '−4.40'),
+    (9.999, 3, '10.0'), (123456.0, 4, '123456'), (5e7, 3, '5.00·10⁷'), (-2e-6, 2, '−2.0·10⁻⁶'),
+    (-1.14e-13, 3, '0'), (0.0, 3, '0'), (math.nan, 3, '–')])
+def test_numbers_are_written_as_people_write_them(value, digits, text):
+    assert number(value, digits) == text
+
+
+def test_units_are_written_with_raised_powers_and_never_broken():
+    assert quantity(2.0, '1/s^2') == '2.00\xa01/s²'
+    assert tuned_label('i', 'N m/s^-2') == 'i [N\xa0m/s⁻²]'
+    assert quantity(30.0, 'rad/s') == '1719°/s'
+
+
+def test_what_rounding_leaves_of_a_signal_is_nothing():
+    html = tables.measured((rows.SignalRow('speed', 'rad/s', 30.0, -2e-9, 11.0),), ())
+    assert '<td>0°/s</td>' in html
 
 
 def test_a_candidate_of_another_run_is_not_drawn():
@@ -246,10 +307,12 @@ def test_empty_charts_are_charts():
         json.dumps(chart, allow_nan=False)
 
 
-def test_histories_show_the_best_safe_reward_every_margin_and_the_limit():
-    told = {1: Told(0.9, True, (0.5, 0.2), (0.2, 3.0)),
-            2: Told(0.99, False, (-0.1, 0.3), (0.6, 4.0)), 3: Told(0.95, True)}
-    assert series(charts.reward_history(told, 5))['best so far'] == [[1, 0.9], [2, 0.9], [3, 0.95]]
+def test_histories_show_the_runs_own_best_every_margin_and_the_limit():
+    told = {1: Told(0.9, True, (0.5, 0.2), (0.2, 3.0), 0.9),
+            2: Told(0.99, False, (-0.1, 0.3), (0.6, 4.0), 0.9), 3: Told(0.85, True, best=0.85)}
+    # The best is what the run called so, although its reading fell.
+    assert series(charts.reward_history(told, 5))[words.BEST_LINE] == [
+        [1, 0.9], [2, 0.9], [3, 0.85]]
     angles = series(charts.peak_history(told, 5, 0, 'rad', math.radians(30)))
     assert [d['value'][0] for d in angles['safe']] == [1]
     assert angles['limit'][0][1] == pytest.approx(30)
@@ -273,5 +336,5 @@ def test_the_ledger_has_one_line_for_each_purpose_however_many_experiments_there
     entries = [Entry('noise', 'noise of reward', 0, 0.01),
                *(Entry('student', 'one experiment', n, 0.001) for n in range(3, 33))]
     assert progress.ledger(entries) == [
-        'noise: noise of reward, 0.01',
-        'student: one experiment, 0.03 in 30 parts, the last after 32 samples']
+        '0.01 for noise of reward',
+        '0.03 for calling the next values safe, spread over 30 episodes']

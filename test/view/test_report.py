@@ -13,17 +13,21 @@
 # limitations under the License.
 
 """A run folder becomes one page that needs nothing else."""
-from dataclasses import asdict
+from dataclasses import asdict, replace
 import json
 import re
 import subprocess
 import sys
 
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 import numpy as np
+from pacsbo_ros.robots.contract import Outcome
+from pacsbo_ros.tuning import belief_plots, plots
 from pacsbo_ros.tuning.keepsakes import Keepsakes
 from pacsbo_ros.tuning.report import write_report
 from pacsbo_ros.tuning.run_data import RunData
 from pacsbo_ros.tuning.trial import Measured, Told, Trial
+from pacsbo_ros.view.words import BEST_LINE
 import pytest
 from tools.made_up import MadeUp
 
@@ -83,6 +87,81 @@ def test_a_run_is_read_and_its_telling_episodes_are_chosen(folder):
     assert run.parameters['pacsbo_optimizer delta'] == 0.1
 
 
+def rewrite(folder, *episodes, best=None):
+    """Write another journal, and what the run called its best after every episode."""
+    lines = [json.dumps(MADE.header()), *(json.dumps(asdict(e)) for e in episodes)]
+    (folder / 'episodes.jsonl').write_text('\n'.join(lines) + '\n')
+    made = Keepsakes(folder).progress()
+    (folder / 'progress.jsonl').unlink()
+    for progress, reading in zip(made, best or [], strict=False):
+        Keepsakes(folder).keep_progress(replace(
+            progress, best_reward=reading, best_values=next(
+                e.trial.values for e in episodes if e.measured.reward == reading)))
+
+
+def test_the_best_is_what_the_run_called_so_and_not_the_luckiest_reading(folder):
+    rewrite(folder, told(1, 'start', 0.97), told(2, 'expander', 0.99), told(3, 'expander', 0.98),
+            best=[0.97, 0.99, 0.98])
+    run = RunData.load(folder)
+    assert run.best.trial.iteration == 3
+    axes = plots.history(run).axes[0]
+    line, = (line for line in axes.get_lines() if line.get_label() == BEST_LINE)
+    assert line.get_ydata().tolist() == [0.97, 0.99, 0.98], 'as the run said it at each time'
+
+
+def test_the_episode_closest_to_a_limit_may_be_a_start(folder):
+    rewrite(folder, told(1, 'start', 0.9), told(2, 'start', 0.91, 0.28),
+            told(3, 'expander', 0.92, 0.43))
+    chosen = {why: t.trial.iteration for why, (t, _) in RunData.load(folder).traces.items()}
+    assert chosen == {'start': 1, 'closest to a limit': 2, 'best': 3}
+
+
+def test_an_episode_that_tells_two_things_is_drawn_once_with_both(folder):
+    rewrite(folder, told(1, 'start', 0.9, 0.1), told(2, 'expander', 0.95))
+    assert list(RunData.load(folder).traces) == ['start, closest to a limit', 'best']
+
+
+def test_best_values_and_best_start_tried_again_have_marks_of_their_own(folder):
+    rewrite(folder, told(1, 'start'), told(2, 'expander', 0.95), told(3, 'verification', 0.94),
+            told(4, 'comparison', 0.89), told(5, 'verification', 0.93, -0.1))
+    axes = plots.history(RunData.load(folder)).axes[0]
+    marks = {line.get_label(): (line.get_marker(), line.get_xdata().tolist())
+             for line in axes.get_lines()}
+    assert marks == {'safe': ('o', [1, 2]), 'best again': ('D', [3]),
+                     'best start again': ('s', [4]), 'unsafe': ('X', [5])}
+
+
+def test_the_share_of_the_box_that_is_safe_is_one_number(folder):
+    run = RunData.load(folder)
+    shares = {p.iteration: p.safe_share[-1] for p in run.progress}
+    titles = [axes.get_title() for axes in belief_plots.growth(run.slices, shares).axes]
+    assert titles == [f'after {s.iteration}: {100 * shares[s.iteration]:.1f} % safe'
+                      for s in run.slices]
+    assert f'<b>{100 * shares[5]:.1f} %</b>' in write_report(folder).read_text()
+
+
+def test_a_start_that_was_unsafe_is_not_called_safe(folder):
+    start = told(1, 'start', 0.9, -0.2)
+    rewrite(folder, replace(start, measured=replace(
+        start.measured, outcome=0, reason=Outcome.COMPLETED.sentence)), told(2, 'start'))
+    page = write_report(folder).read_text()
+    assert '1 of the starts that you called safe went beyond a constraint.' in page
+    assert 'The episode ran to its end, beyond the constraint overshoot.' in page
+    assert 'by you, wrongly' in page
+    assert '1 of them went beyond a constraint.' in page
+
+
+def test_names_of_signals_stay_within_the_picture_of_the_movement(folder):
+    figure = plots.traces(RunData.load(folder))
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    for axes in figure.axes:
+        if axes.get_ylabel():
+            box = axes.yaxis.label.get_window_extent(renderer)
+            assert box.x0 >= 0
+            assert box.height <= 1.05 * axes.get_window_extent(renderer).height
+
+
 def test_the_page_is_self_contained_and_complete(folder):
     page = write_report(folder).read_text(encoding='utf-8')
     assert (folder / 'history.png').stat().st_size > 10_000
@@ -96,7 +175,7 @@ def test_the_page_is_self_contained_and_complete(folder):
     for words in ('verified', 'Outcomes', 'tripped', '1 of 5', 'pacsbo_optimizer delta',
                   '−4.300', 'fixed sample_time', 'margin of overshoot', 'margin of settling',
                   'max |temperature| [K]', '0.03 of 0.10', 'raise noise_bound',
-                  'one experiment, 0.02 in 5 parts'):
+                  '0.02 for calling the next values safe, spread over 5'):
         assert words in page
     assert not [p for p in folder.iterdir() if p.name.endswith('.tmp')]
 

@@ -45,7 +45,7 @@ def make_plane(rows=9, columns=13):
     samples = np.array([[-4.0, 30.0], [-4.5, 28.0], [-3.5, 33.0], [-1.0, 45.0]])
     return Plane(4, ('a', 'b'), ('V', ''), (-6.0, 10.0), (0.0, 50.0), margin, margin >= 0,
                  samples[:3], samples[:3] * 1.01, samples, np.array([0.97, 0.96, 0.98, 0.99]),
-                 np.array([True, True, True, False]), np.ones(4, bool), samples[2], 0.98)
+                 np.array([True, True, True, False]), np.ones(4, bool), samples[2], 0.98, 0.97)
 
 
 @pytest.mark.parametrize('count', COUNTS)
@@ -203,7 +203,7 @@ def test_numbers_are_written_as_people_do():
     assert number(0.0) == '0'
     assert number(float('nan')) == '–'
     assert quantity(0.5236, 'rad') == '30.0°'
-    assert quantity(-2.5, 'N m') == '−2.50 N m'
+    assert quantity(-2.5, 'N m') == '−2.50\xa0N\xa0m'
     assert quantity(float('nan'), 'V') == '–'
     assert label('error', 'rad') == 'error [°]'
     assert tuned_label('limit', 'rad') == 'limit [rad]'
