@@ -17,6 +17,7 @@ from pathlib import Path
 
 from pacsbo_ros.nodes import bringup, parameter_files
 from pacsbo_ros.nodes.parameters import markdown
+from pacsbo_ros.robots.parameters.task import OPTIMIZER
 
 PAGE = Path(__file__).resolve().parent.parent / 'docs' / 'parameters.md'
 HEAD = """# Launch arguments and parameters
@@ -41,9 +42,18 @@ def _arguments(title: str, table) -> str:
 def _node(node: str) -> str:
     table, groups = parameter_files.tables(node)
     parts = [f'## {node}', markdown(table)]
+    if node == 'pacsbo_optimizer':
+        parts.append(_of_tasks({p.name: p.default for p in table}))
     parts += [f'For every name that you choose, `{group.name}.<name>.` with\n\n'
               + markdown(group.parameters) for group in groups]
     return '\n\n'.join(parts)
+
+
+def _of_tasks(defaults) -> str:
+    others = [f'`{name}` {str(value).lower()}' for name, value in OPTIMIZER.items()
+              if value != defaults[name]]
+    return ('A task file that says nothing of them sets these otherwise: ' + ', '.join(others)
+            + '. A robot in Python has the defaults of the table.')
 
 
 def page() -> str:

@@ -59,7 +59,8 @@ class BeliefCard:
             return
         self._shown = wanted
         self._sentence.text = slices.sentence(index) if slices is not None else ''
-        self._chart.style(f'background:{backdrop(slices, index, bool(self._whole.value))}')
+        # style() would take the semicolon in the picture's address for the end of it.
+        self._chart.style['background'] = backdrop(slices, index, bool(self._whole.value))
         draw(self._chart, belief(slices, index, candidate, bool(self._whole.value)))
 
 

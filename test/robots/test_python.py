@@ -13,6 +13,8 @@
 # limitations under the License.
 
 """A robot in a few lines of Python, without ROS."""
+from pathlib import Path
+import re
 import threading
 import time
 
@@ -123,3 +125,21 @@ def test_after_a_bug_in_run_nothing_moves_again_but_trouble_of_the_world_may_pas
     robot.run = lambda values, seed: (_ for _ in ()).throw(OSError('the cable is out'))
     assert 'the cable is out' in run_episode(robot, {}, 0).reason
     robot.begin({}, 0)
+
+
+def test_the_robot_in_the_docs_works_as_it_is_pasted():
+    page = Path(__file__).parents[2].joinpath('docs', 'your_robot.md').read_text(encoding='utf-8')
+    code, = re.findall(r'```python\n(.*?)```', page, re.DOTALL)
+    assert len(code.splitlines()) <= 25
+    space = {}
+    exec(code, space)  # noqa: S102
+    motor = space['Motor']()
+    names = [t.name for t in motor.tunables]
+    for start in motor.safe:
+        result = run_episode(motor, dict(zip(names, start, strict=True)), 1)
+        assert result.outcome is Outcome.COMPLETED
+        assert min(result.margins) > 0.1
+        assert -1 < result.scaled_reward < 1
+    brisk = run_episode(motor, {'kp': 1.0, 'ki': 3.0}, 1)
+    assert min(brisk.margins) < 0, 'there is something to keep safe'
+    assert brisk.reward > result.reward, 'and something to gain'
