@@ -48,13 +48,13 @@ def measured(method: str, index: int) -> tuple[Array, Array]:
 
 
 def row(name: str, runs: Sequence[tuple[Array, Array]]) -> tuple[object, ...]:
-    """Write one row: medians over the runs, but the least margin of all."""
+    """Write one row: medians over the runs, but the least margin of all, if none was lost."""
     first, best, index = (np.median([f(reward) for reward, _ in runs])
                           for f in (lambda r: r[0], np.max, np.argmax))
     least = min(float(margin.min()) for _, margin in runs)
     unsafe = sum(bool((margin < 0).any()) for _, margin in runs)
-    return (name, len(runs), f'{first:.3f}', f'{best:.3f}', f'{index:.0f}', f'{least:.3f}',
-            f'{unsafe} of {len(runs)}')
+    return (name, len(runs), f'{first:.3f}', f'{best:.3f}', f'{index:.0f}',
+            f'{least:.3f}' if least >= 0 else 'lost', f'{unsafe} of {len(runs)}')
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
