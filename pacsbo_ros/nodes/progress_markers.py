@@ -38,7 +38,7 @@ from pacsbo_ros.robots.drawing import Drawing, drawing_of
 from pacsbo_ros.view.numbers import quantity, values_text
 from pacsbo_ros.view.palette import SILENT, verdict_words
 from pacsbo_ros.view.slices import Slices
-from pacsbo_ros.view.words import tuned_values
+from pacsbo_ros.view.words import role, tuned_values
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
@@ -157,7 +157,7 @@ class ProgressMarkers(Node):
             return
         self._candidates.publish(MarkerArray(markers=self._shapes.candidate(
             slices, self._index, values,
-            f'{message.iteration}: {message.role} {values_text(values)}')))
+            f'{message.iteration}: {role(message.role)} {values_text(values)}')))
 
     def _draw_robot(self) -> None:
         """Publish the robot if anything about it has changed."""

@@ -76,7 +76,8 @@ def print_summary(folder: RunFolder, tuning: Tuning, outcomes: Sequence[int]) ->
     console.print(table)
     console.print(f'run folder: {folder.path}')
     if verified is not None:
-        console.print(f'best values: {folder.best_gains} (docs/using.md: Using the gains)')
+        console.print(f'best values: {folder.best_gains}, a parameter file for what was tuned '
+                      '(docs/using.md: Using the gains)')
     if best is None:  # the journal remembers the starts: to go on with it cannot help
         console.print('next: a new run with other start values, which the robot survives')
     else:

@@ -204,8 +204,10 @@ class Slices:
             return ('Line: what the model expects. Band: what it is sure of. Dots: episodes. '
                     'A margin of 0 or more is safe.')
         if len(self.names) == 2:
+            outside = self.plane().margin_at(self.best[None])[0] < 0
             return ('Colour: lower bound of the tightest margin. Inside the line values are '
-                    'safe with high probability.')
+                    'safe with high probability.' + (
+                        ' The star is outside: it was tried, and was safe.' if outside else ''))
         s = self.slices[index]
         rest = ', '.join(f'{name} = {number(self.best[i])}' for i, name in enumerate(self.names)
                          if i not in (s.x, s.y))

@@ -14,6 +14,7 @@
 
 """What the live page shows is what the graph said."""
 import base64
+from dataclasses import replace
 import io
 import json
 import math
@@ -281,6 +282,14 @@ def test_the_star_says_what_was_read_and_what_is_expected_of_the_best():
     (-1.14e-13, 3, '0'), (0.0, 3, '0'), (math.nan, 3, '–')])
 def test_numbers_are_written_as_people_write_them(value, digits, text):
     assert number(value, digits) == text
+
+
+def test_a_best_outside_the_line_is_said_to_have_been_tried():
+    known = slices(2)
+    doubted = replace(known, slices=(replace(
+        known.slices[0], margin=known.slices[0].margin - 5),))
+    assert 'star is outside' in doubted.sentence()
+    assert 'star is outside' not in known.sentence()
 
 
 def test_units_are_written_with_raised_powers_and_never_broken():
