@@ -185,13 +185,13 @@ def test_pause_resume_stop_reset_and_arm_reach_the_graph(run, browser):
     assert browser.errors() == []
     eventually(lambda: page.driver.execute_script(
         'return document.querySelectorAll("canvas").length') >= 6, 'the scene and five charts')
-    for said in ('alpha', 'theta', 'LARGEST', 'MARGINS OF THE CONSTRAINTS', 'risk spent'):
+    for said in ('alpha', 'theta', 'Largest |signal|', 'Margins of the constraints', 'risk spent'):
         page.wait_for_text(said)
 
 
 def test_on_a_phone_stop_stays_in_sight_and_nothing_sticks_out(run, browser):
     page = LivePage(browser, run.locked_url, width=375, height=667)
-    page.wait_for_text('EVENTS')
+    page.wait_for_text('Events')
     assert browser.overflow() <= 0
     for place in ('0', 'document.body.scrollHeight / 2', 'document.body.scrollHeight'):
         page.driver.execute_script(f'window.scrollTo(0, {place})')
