@@ -31,16 +31,9 @@ run: setup  ## tune the simulated pendulum, the whole graph
 $(CTL):  # speak to a running graph: stop reset arm pause resume approve finish status
 	@$(IN) python -m pacsbo_ros.nodes.ctl $@ $(ARGS)
 
-# What computes runs on all cores; what starts a real graph of processes runs alone, because its
-# watchdogs count milliseconds, and a test of it that failed is tried again, at last with new
-# processes all around it, and says so.
 test: setup  ## run the tests
 ifeq ($(strip $(ARGS)),)
-	@$(IN) python -m pytest -m 'not graph' -n auto --dist loadgroup
-	@$(IN) python -m pytest -m graph --reruns 1 --reruns-delay 3 \
-	  || { echo 'make test: what failed is tried once more, in a new process'; \
-	       $(IN) python -m pytest -m graph --last-failed --last-failed-no-failures none \
-	         --reruns 2 --reruns-delay 3; }
+	@$(IN) tools/all_tests.sh
 else
 	@$(IN) python -m pytest $(ARGS)
 endif

@@ -85,9 +85,10 @@ def another(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
-def common_graph(tmp_path_factory):
-    """Make an empty graph for all tests of a module."""
-    made = Graph(tmp_path_factory.mktemp('common'))
+def common_graph(request, tmp_path_factory):
+    """Make an empty graph for all tests of a module, whose operator hears what it names."""
+    made = Graph(tmp_path_factory.mktemp('common'),
+                 getattr(request.module, 'HEARD', tuple(graphs.TOPICS)))
     yield made
     made.close()
 
