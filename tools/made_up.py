@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pacsbo_ros.tuning.keepsakes import Keepsakes, Progress
+from pacsbo_ros.tuning.report_files import Progress, ReportFiles
 from pacsbo_ros.tuning.trace import Trace
 from pacsbo_ros.tuning.trial import Measured, Told, Trial
 from pacsbo_ros.view.live import Live
@@ -258,13 +258,13 @@ class MadeUp:
     def write(self, folder: Path) -> Path:
         """Write the run as the optimiser would leave it."""
         folder.mkdir(parents=True, exist_ok=True)
-        keepsakes = Keepsakes(folder)
+        report_files = ReportFiles(folder)
         lines = [json.dumps(self.header())]
         for number in range(1, self.episodes + 1):
             lines.append(json.dumps(asdict(self.told(number))))
-            keepsakes.keep_trace(number, self.trace(number))
+            report_files.keep_trace(number, self.trace(number))
             state = self.state(number)
-            keepsakes.keep_progress(Progress(
+            report_files.keep_progress(Progress(
                 number, tuple(state.domains), tuple(state.functions),
                 tuple(state.norm_bound * (1 + 1 / number)),
                 tuple(share * number / self.episodes for share in state.safe_share), state.delta,
@@ -273,7 +273,7 @@ class MadeUp:
                 tuple(state.length_scale_weights), tuple(state.best_values.tolist()),
                 float(state.best_reward)))
             if number > 2 and number % 4 == 0:
-                keepsakes.keep_slices(self.slices(number))
+                report_files.keep_slices(self.slices(number))
         (folder / 'episodes.jsonl').write_text('\n'.join(lines) + '\n', encoding='utf-8')
         (folder / 'parameters.yaml').write_text(
             f'/**/pacsbo_optimizer:\n  ros__parameters: {{iterations: {self.episodes}, '

@@ -33,7 +33,7 @@ from pacsbo_ros.nodes.parameter_calls import ParameterCalls, spin_until
 from pacsbo_ros.nodes.parameter_target import ParameterTarget
 from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
 from pacsbo_ros.nodes.spinning import spin, steady_now, steady_timer
-from pacsbo_ros.robots.contract import Outcome, RobotError
+from pacsbo_ros.robots.contract import EpisodeResult, Outcome, RobotError
 from pacsbo_ros.robots.parameters import task as tasks
 from pacsbo_ros.robots.parameters.custody import Custody, home, Locks, read_originals
 from pacsbo_ros.robots.parameters.robot import ParameterRobot, Phase
@@ -86,7 +86,8 @@ class EpisodeRunner(EpisodeServer):
         except (TaskError, RobotError, OSError) as error:
             raise StartError(error) from error
         self._watch_over()
-        self._refusals, self._judged = 0, None
+        self._refusals = 0
+        self._judged: EpisodeResult | None = None
         self.exit_code = 0
         self.serve(self._robot, p.verdict_timeout)
         steady_timer(self, BEAT_PERIOD, self._beat)

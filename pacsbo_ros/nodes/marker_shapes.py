@@ -27,6 +27,7 @@ from itertools import pairwise
 
 from geometry_msgs.msg import Point, Vector3
 import numpy as np
+from numpy.typing import NDArray
 from pacsbo_ros.robots.drawing import Ball, Block, METAL, Part, Rod, VERDICT
 from pacsbo_ros.view import palette
 from pacsbo_ros.view.curve import safe_intervals
@@ -36,6 +37,7 @@ from pacsbo_ros.view.slices import LOWER, MEAN, Slices, UPPER
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker
 
+Flags = NDArray[np.bool_]
 ORIGIN = (0.2, -0.2)  # m, corner of the map
 SIDE = 0.4  # m, the whole box along x and y
 MIDDLE = ORIGIN[1] + SIDE / 2  # m, where a curve stands
@@ -222,7 +224,7 @@ class Shapes:
         return self._lines(ns, 0, Marker.LINE_STRIP, 0.0025, colour(paint),
                            _place(plane, path, lift=UP))
 
-    def _samples(self, places: Array, safe: Array, on_slice: Array) -> Marker:
+    def _samples(self, places: Array, safe: Flags, on_slice: Flags) -> Marker:
         """Draw one ball per sample; those that are not on the slice are darker."""
         if not len(places):
             return self.gone('samples')

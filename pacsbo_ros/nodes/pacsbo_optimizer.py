@@ -41,8 +41,8 @@ from pacsbo_ros.nodes.waiting import Closed, Waiting
 from pacsbo_ros.nodes.wishes import Wishes
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.tuning.journal import Journal, JournalError, planned_budget
-from pacsbo_ros.tuning.keepsakes import Keepsakes
 from pacsbo_ros.tuning.report import write_report
+from pacsbo_ros.tuning.report_files import ReportFiles
 from pacsbo_ros.tuning.run_folder import RunFolder
 from pacsbo_ros.tuning.trial import START, Trial
 from pacsbo_ros.tuning.tuning import Tuning
@@ -85,7 +85,7 @@ class PacsboOptimizer(Node):
         self.folder.write_parameters({'/**/pacsbo_optimizer': {'ros__parameters': vars(p)}})
         self.exit_code = 1
         self.done = Future()
-        self._keepsakes = Keepsakes(self.folder.path)
+        self._report_files = ReportFiles(self.folder.path)
         self._outcomes = [0] * len(Outcome)
         for told in self.tuning.told:
             self._outcomes[told.measured.outcome] += 1
@@ -231,10 +231,10 @@ class PacsboOptimizer(Node):
         picture = progress.gain_map(self, self.folder.run_id, self.tuning)
         if picture is not None:
             self._maps.publish(picture)
-            self._keep(self._keepsakes.keep_slices, Slices.from_message(picture))
-        self._keep(self._keepsakes.keep_progress, progress.known(self._published))
+            self._keep(self._report_files.keep_slices, Slices.from_message(picture))
+        self._keep(self._report_files.keep_progress, progress.known(self._published))
 
-    def _keep(self, save: Callable[..., None], *items) -> None:
+    def _keep(self, save: Callable[..., object], *items) -> None:
         """Keep something for the report; a run does not end because that failed."""
         try:
             save(*items)
@@ -243,17 +243,17 @@ class PacsboOptimizer(Node):
 
     def _keep_trace(self, iteration: int, result: RunEpisode.Result) -> None:
         if result.trace_columns:  # an episode that never began has none
-            self._keepsakes.keep_trace(iteration, progress.trace(result, self._robot))
+            self._report_files.keep_trace(iteration, progress.trace(result, self._robot))
 
     def _close_run(self) -> None:
         """Write the best values if they were verified; say how the run ended."""
         tuning = self.tuning
-        best, verified = tuning.best, tuning.verified
-        if best is None or verified is None:
+        best, verified, gain = tuning.best, tuning.verified, tuning.gain
+        if best is None or verified is None or gain is None:
             self._say(OptimizerState.FAILED, 'no verified safe values: '
                       + (tuning.reason or 'every verification was unsafe'))
         else:
-            self.folder.write_best_gains(tuning.problem, best, verified, tuning.gain)
+            self.folder.write_best_gains(tuning.problem, best, verified, gain)
             self.exit_code = 0
             self._say(OptimizerState.FINISHED, tuning.reason)
         if self._p.report:

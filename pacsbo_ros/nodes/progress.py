@@ -20,13 +20,13 @@ from itertools import combinations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pacsbo_ros.action import RunEpisode
 from pacsbo_ros.core.ledger import Entry
 from pacsbo_ros.core.optimizer import SafeOptimizer
 from pacsbo_ros.msg import Candidate, EpisodeResult, GainMap, GainSlice, OptimizerState
 from pacsbo_ros.robots.contract import Description, Outcome
-from pacsbo_ros.tuning.keepsakes import Progress
+from pacsbo_ros.tuning.report_files import Progress
 from pacsbo_ros.tuning.trace import Trace
 from pacsbo_ros.tuning.trial import Measured, Told, Trial
 from pacsbo_ros.tuning.tuning import Problem, Tuning
@@ -155,8 +155,8 @@ def _slice(problem: Problem, model: SafeOptimizer, best: Sequence[float], x: int
     tightest = band.low[1:].argmin(axis=0), np.arange(len(points))
     scale = problem.robot.reward
 
-    def floats(values: NDArray[np.float64]) -> list[float]:
-        return values.astype(np.float32).tolist()
+    def floats(values: ArrayLike) -> list[float]:
+        return np.asarray(values, np.float32).tolist()
 
     lower = band.low[1:].min(axis=0)
     return GainSlice(

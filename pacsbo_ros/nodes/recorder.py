@@ -36,7 +36,7 @@ from rclpy.task import Future
 try:
     from mcap.writer import Writer
 except ModuleNotFoundError:
-    Writer = None
+    Writer = None  # type: ignore[assignment]
 
 PARAMETERS = (
     Parameter('output', '', 'File to write, which must not exist.'),

@@ -98,7 +98,7 @@ class SafetyMonitor(Node):
             raise StartError(error) from error
         self._auto_arm = p.auto_arm
         self._source, self._sequence = process_number(), 0
-        self._said = None
+        self._said: tuple[SafetyState, str, bool] | None = None
         self._status = self.create_publisher(SafetyStatus, 'safety_status', HEARTBEAT)
         self._events = self.create_publisher(SafetyStatus, 'safety_event', EVENTS)
         self.create_subscription(ControllerState, 'controller_state', self._on_heartbeat,

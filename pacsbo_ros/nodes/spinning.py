@@ -170,7 +170,8 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     end_with_launcher()
     use_datagrams()
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    rclpy.init(args=None if args is None else list(args),
+               signal_handler_options=SignalHandlerOptions.NO)
     node = None
     executor = SingleThreadedExecutor()
     over = Future()

@@ -25,7 +25,7 @@ import textwrap
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
-from pacsbo_ros.tuning.keepsakes import Progress
+from pacsbo_ros.tuning.report_files import Progress
 from pacsbo_ros.tuning.run_data import RunData
 from pacsbo_ros.view import palette
 from pacsbo_ros.view.kinds import kind_of, KINDS

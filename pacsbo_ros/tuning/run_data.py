@@ -30,7 +30,7 @@ from pacsbo_ros.files import (
     TEXT,
 )
 from pacsbo_ros.robots.contract import Description, RewardScale, Signal
-from pacsbo_ros.tuning.keepsakes import Keepsakes, Progress
+from pacsbo_ros.tuning.report_files import Progress, ReportFiles
 from pacsbo_ros.tuning.run_folder import BEST_GAINS, JOURNAL, PARAMETERS
 from pacsbo_ros.tuning.trace import Trace
 from pacsbo_ros.tuning.trial import Told, VERIFICATION
@@ -70,13 +70,13 @@ class RunData:
             described = _described({}, told)
             notes.append(f'The first line of {journal.name} does not describe a robot.')
         parameters, note = _parameters(folder / PARAMETERS)
-        keepsakes = Keepsakes(folder)
-        slices = tuple(keepsakes.slices(STAGES))
-        progress = tuple(keepsakes.progress())
+        report_files = ReportFiles(folder)
+        slices = tuple(report_files.slices(STAGES))
+        progress = tuple(report_files.progress())
         traces = {why: (item, trace) for why, item in _chosen(told, progress).items()
-                  if (trace := keepsakes.trace(item.trial.iteration)) is not None
+                  if (trace := report_files.trace(item.trial.iteration)) is not None
                   and len(trace.samples)}
-        left_out = [f'{name} could not be read and is left out.' for name in keepsakes.damaged]
+        left_out = [f'{name} could not be read and is left out.' for name in report_files.damaged]
         return cls(folder.resolve().name, *described, tuple(told),
                    (*notes, *note, *left_out), parameters, slices, progress, traces,
                    (folder / BEST_GAINS).exists())

@@ -23,8 +23,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 import numpy as np
 from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.tuning import belief_plots, plots
-from pacsbo_ros.tuning.keepsakes import Keepsakes
 from pacsbo_ros.tuning.report import write_report
+from pacsbo_ros.tuning.report_files import ReportFiles
 from pacsbo_ros.tuning.run_data import RunData
 from pacsbo_ros.tuning.trial import Measured, Told, Trial
 from pacsbo_ros.view.words import BEST_LINE
@@ -50,27 +50,27 @@ def folder(tmp_path):
     """Make a run folder as the optimiser leaves it."""
     path = MADE.write(tmp_path / 'my <run>')
     lines = [json.dumps(MADE.header())]
-    keepsakes = Keepsakes(path)
+    report_files = ReportFiles(path)
     for i, role in enumerate(ROLES, start=1):
         item = told(i, role, 0.9 + 0.01 * i * (role != 'verification'), -0.3 if i == 4 else 0.5)
         lines.append(json.dumps(asdict(item)))
-        keepsakes.keep_slices(MADE.slices(i))
+        report_files.keep_slices(MADE.slices(i))
     (path / 'episodes.jsonl').write_text('\n'.join(lines) + '\n')
     return path
 
 
 def test_kept_items_come_back(folder):
-    keepsakes = Keepsakes(folder)
-    trace, made = keepsakes.trace(2), MADE.trace(2)
+    report_files = ReportFiles(folder)
+    trace, made = report_files.trace(2), MADE.trace(2)
     assert (trace.columns, trace.units) == (made.columns, made.units)
     np.testing.assert_allclose(trace.samples, made.samples, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(trace.limits, made.limits)
-    assert [s.iteration for s in keepsakes.slices()] == [1, 2, 3, 4, 5]
-    assert [s.iteration for s in keepsakes.slices(stages=3)] == [1, 3, 5]
-    last = keepsakes.progress()[-1]
+    assert [s.iteration for s in report_files.slices()] == [1, 2, 3, 4, 5]
+    assert [s.iteration for s in report_files.slices(stages=3)] == [1, 3, 5]
+    last = report_files.progress()[-1]
     assert (last.delta, last.delta_spent) == (0.1, pytest.approx(0.03))
     assert last.ledger == tuple(MADE.state(5).ledger)
-    assert keepsakes.trace(99) is None
+    assert report_files.trace(99) is None
 
 
 def test_a_run_is_read_and_its_telling_episodes_are_chosen(folder):
@@ -91,10 +91,10 @@ def rewrite(folder, *episodes, best=None):
     """Write another journal, and what the run called its best after every episode."""
     lines = [json.dumps(MADE.header()), *(json.dumps(asdict(e)) for e in episodes)]
     (folder / 'episodes.jsonl').write_text('\n'.join(lines) + '\n')
-    made = Keepsakes(folder).progress()
+    made = ReportFiles(folder).progress()
     (folder / 'progress.jsonl').unlink()
     for progress, reading in zip(made, best or [], strict=False):
-        Keepsakes(folder).keep_progress(replace(
+        ReportFiles(folder).keep_progress(replace(
             progress, best_reward=reading, best_values=next(
                 e.trial.values for e in episodes if e.measured.reward == reading)))
 

@@ -77,7 +77,7 @@ class Progress:
         return item
 
 
-class Keepsakes:
+class ReportFiles:
     """Keep the items of one run folder."""
 
     def __init__(self, folder: Path) -> None:
