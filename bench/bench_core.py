@@ -162,7 +162,9 @@ def run() -> Iterator[Line]:
     safeopt = {'rule': 'given', 'given_norm': (2.0,), 'domains': ('box',), 'choice': 'safeopt'}
     for n, candidates, ell, repeats, goal in (
             (1, 1000, 0.1, 20, 1.2), (2, 10_000, 0.3, 10, 4.6), (4, 0, 0.5, 5, 20.0)):
-        yield f'core.step_told_{n}d', step_times(n, candidates, ell, repeats), 'ms', f'<= {goal}'
+        yield (f'core.step_told_{n}d', step_times(
+            n, candidates, ell, repeats, length_scale_factors=(1.0,)), 'ms', f'<= {goal}')
+        yield f'core.step_default_{n}d', step_times(n, candidates, ell, repeats), 'ms', None
         yield (f'core.step_auto_{n}d', step_times(n, candidates, ell, repeats,
                                                   length_scales='auto'), 'ms', None)
         yield (f'core.step_safeopt_{n}d', step_times(n, candidates, ell, repeats, **safeopt),
