@@ -29,7 +29,7 @@ import select
 from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
 from pacsbo_ros.nodes.guardian import Guardian, put_back
 from pacsbo_ros.nodes.live_checks import check_parameters, subscribe
-from pacsbo_ros.nodes.parameter_calls import ParameterCalls, spin_until
+from pacsbo_ros.nodes.parameter_calls import number, ParameterCalls, spin_until
 from pacsbo_ros.nodes.parameter_target import ParameterTarget
 from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
 from pacsbo_ros.nodes.spinning import spin, steady_now, steady_timer
@@ -38,7 +38,9 @@ from pacsbo_ros.robots.parameters import task as tasks
 from pacsbo_ros.robots.parameters.custody import Custody, home, Locks, read_originals
 from pacsbo_ros.robots.parameters.robot import ParameterRobot, Phase
 from pacsbo_ros.robots.parameters.words import TaskError
+from rcl_interfaces.msg import ParameterEvent
 from rclpy.node import Node
+from rclpy.qos import qos_profile_parameter_events
 from rclpy.task import Future
 
 BEAT_PERIOD = 0.2  # s, well below the guardian's patience
@@ -80,6 +82,9 @@ class EpisodeRunner(EpisodeServer):
             target = ParameterTarget(self, task, self._calls, p.patience)
             self._robot = ParameterRobot(task, target, self._custody, steady_now)
             self._judges = subscribe(self, task, self._robot.hear, p.patience)
+            self._tuned = {(t.node, t.parameter): t.name for t in task.tuned}
+            self.create_subscription(ParameterEvent, '/parameter_events', self._on_parameters,
+                                     qos_profile_parameter_events)
             target.originals = originals
             self._custody.keep(originals)
             self._locks.claim()
@@ -117,6 +122,12 @@ class EpisodeRunner(EpisodeServer):
             Custody(folder).end()
             self.get_logger().warning(f'a run that was killed had left values changed; they are '
                                       f'as in {folder}/originals.yaml again')
+
+    def _on_parameters(self, event: ParameterEvent) -> None:
+        for parameter in (*event.new_parameters, *event.changed_parameters):
+            name = self._tuned.get((event.node, parameter.name))
+            if name is not None:
+                self._robot.changed(name, number(parameter.value))
 
     def person_asked(self) -> None:
         """Let a person who armed or reset vouch for clocks that were set."""

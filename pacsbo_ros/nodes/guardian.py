@@ -31,7 +31,7 @@ import subprocess
 import sys
 import time
 
-from pacsbo_ros.nodes.parameter_calls import ParameterCalls, spin_until
+from pacsbo_ros.nodes.parameter_calls import OWED, ParameterCalls, spin_until
 from pacsbo_ros.nodes.transport import use_datagrams
 from pacsbo_ros.robots.parameters.custody import Custody, CustodyError, Locks, read_originals
 import rclpy
@@ -42,7 +42,7 @@ FAREWELL = b'x'  # all is as it was, the runner leaves
 READY = b'ready\n'
 PATIENCE = 2.0  # s without a beat
 TRIES = 60.0  # s that a target gets to come back
-WATCH = 3.0  # s for which a late set of the dead runner is looked out for
+WATCH = OWED  # s for which a late set of the dead runner is looked out for
 
 
 def put_back(node, calls: ParameterCalls, originals, patience: float) -> str:

@@ -25,7 +25,7 @@ from importlib import import_module
 from typing import Any
 
 from pacsbo_ros.nodes.parameter_calls import number, ParameterCalls, spin_until
-from pacsbo_ros.nodes.spinning import steady_now
+from pacsbo_ros.nodes.spinning import steady_now, synchronised_offset
 from pacsbo_ros.robots.parameters import fields
 from pacsbo_ros.robots.parameters.task import Call, Source, Task, Tuned
 from pacsbo_ros.robots.parameters.words import TaskError, unknown
@@ -105,13 +105,17 @@ def subscribe(node: Node, task: Task, hear: Hear, patience: float) -> list[Fresh
         read = [(s.name, fields.reader(s.field, kind)) for s in sources]
         stamp = fields.stamp_reader(kind)
         qos.depth = DEPTH if stamp else UNSTAMPED_DEPTH
-        judges.append(Freshness(max_delay=min(s.timeout for s in sources)))
+        judges.append(Freshness(max_delay=min(s.timeout for s in sources),
+                                offset=synchronised_offset))
         node.create_subscription(kind, topic, _listener(read, stamp, judges[-1], hear,
                                                         heard[topic]), qos)
     for topic, sources in topics.items():
         times, timeout = heard[topic], min(s.timeout for s in sources)
         if not spin_until(node, lambda times=times: len(times) >= 5, patience):
-            raise TaskError(f'{topic} never speaks' if not times else
+            late = judges[list(topics).index(topic)].refused
+            raise TaskError(f'{topic} comes {late:.2f} s late; if it comes from another machine, '
+                            'synchronise the clocks' if late and not times else
+                            f'{topic} never speaks' if not times else
                             f'{topic} speaks too seldom: {len(times)} times in {patience:g} s')
         slowest = max(b - a for a, b in zip(times[-5:], times[-4:], strict=False))
         if slowest > timeout:
@@ -140,10 +144,15 @@ def _publication(node: Node, topic: str, patience: float) -> tuple[Any, QoSProfi
     """Return the type and a matching QoS of what is published on a topic."""
     if not spin_until(node, lambda: bool(node.get_publishers_info_by_topic(topic)), patience):
         raise unknown('topic', topic, [name for name, _ in node.get_topic_names_and_types()])
+    # One that was killed is believed to live for a while.
+    spin_until(node, lambda: len(node.get_publishers_info_by_topic(topic)) == 1, patience)
     publishers = node.get_publishers_info_by_topic(topic)
     types = {p.topic_type for p in publishers}
-    if len(types) > 1:
-        raise TaskError(f'{topic} has publishers of different types: {", ".join(sorted(types))}')
+    if len(publishers) > 1:
+        whose = ', '.join(sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}'
+                                 for p in publishers))
+        raise TaskError(f'{topic} has {len(publishers)} publishers ({whose}); their samples could '
+                        'not be told apart: leave one of them')
     # A reliable subscription would never hear a best-effort publisher. None of the past is
     # wanted, so that volatile fits every durability.
     reliable = all(p.qos_profile.reliability == ReliabilityPolicy.RELIABLE for p in publishers)

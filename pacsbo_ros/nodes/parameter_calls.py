@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import math
+from typing import Any
 
 from pacsbo_ros.nodes.spinning import steady_now
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -35,6 +36,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 ANSWER = 1.0  # s until a node that has not answered is asked what it has
+OWED = 10.0  # s for which a set that was not answered may still take effect
 Values = Mapping[str, Mapping[str, float]]  # node -> parameter -> value
 
 
@@ -80,6 +82,7 @@ class ParameterCalls:
     def __init__(self, node: Node, targets: list[str]) -> None:
         """Make the clients, so that they have found their services when they are needed."""
         self._node = node
+        self._sent: list[tuple[float, str, Any]] = []  # sets: when, to whom, the future answer
         self._set, self._get, self._describe, self._list = (
             {t: node.create_client(kind, f'{t}/{name}') for t in targets}
             for kind, name in ((SetParametersAtomically, 'set_parameters_atomically'),
@@ -113,7 +116,15 @@ class ParameterCalls:
                     type=ParameterType.PARAMETER_DOUBLE, double_value=float(value)))
                 for name, value in inner.items()])
             asked[target] = self._set[target].call_async(request)
+            self._sent.append((steady_now(), target, asked[target]))
         return Exchange(asked, _refusals, lambda: self.check(values))
+
+    @property
+    def owing(self) -> str:
+        """Return a node that has not answered a set yet, which may still come; empty if none."""
+        since = steady_now() - OWED
+        self._sent = [s for s in self._sent if s[0] > since and not s[2].done()]
+        return self._sent[0][1] if self._sent else ''
 
     def check(self, values: Values) -> Exchange:
         """Read values and compare them with the wanted ones."""

@@ -100,6 +100,11 @@ class ParameterTarget:
             self._start.cancel()
         return self._calls.set(self.originals)
 
+    @property
+    def owing(self) -> str:
+        """Return a node that may still take over values that were set; empty if none."""
+        return self._calls.owing
+
     def start(self) -> Exchange:
         """Start the episode."""
         return self._start.call() if self._start is not None else Exchange({}, lambda _: '')

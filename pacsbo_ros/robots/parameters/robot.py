@@ -70,6 +70,10 @@ class Target(Protocol):
     def restore(self) -> Pending:
         """Put the originals back and read them back."""
 
+    @property
+    def owing(self) -> str:
+        """Return a node that may still take over values that were set; empty if none."""
+
     def start(self) -> Pending:
         """Start the episode: call, send or publish what the task says."""
 
@@ -114,6 +118,7 @@ class ParameterRobot:
         self._opened = self._ended = -math.inf
         self._duration = task.duration
         self.trouble = ''  # why the originals are not back yet
+        self._owed = False  # a set was not answered when it was due
 
     @property
     def description(self) -> Description:
@@ -123,16 +128,23 @@ class ParameterRobot:
     def hear(self, name: str, value: float, made: float | None = None) -> None:
         """Take a sample, made now or then; a limit is judged at once, not at the next tick."""
         now = self._now()
-        self.recorders[name].add(now if made is None else made, value)
+        made = now if made is None else made
+        self.recorders[name].add(made, value)
         reason = self._beyond(name)
-        if not reason or self.phase in (Phase.IDLE, Phase.RESTORING):
-            return
+        if not reason or self.phase in (Phase.IDLE, Phase.RESTORING) or made < self._opened:
+            return  # what was made before tells nothing of these values
         if self.phase is Phase.SETTING:  # it was not these values
             self.stop(Outcome.START_FAILED, reason)
         else:
             self._end(scoring.tripped(
                 self._task, self.recorders, self._opened, now - self._opened, Outcome.TRIPPED,
                 reason, name))
+
+    def changed(self, name: str, value: float) -> None:
+        """Hear that a node has another value now; who else sets one ends the episode."""
+        if self.phase is Phase.RECORDING and not math.isclose(
+                value, self._values[name], rel_tol=1e-9, abs_tol=1e-12):
+            self.stop(Outcome.INFRASTRUCTURE, f'somebody else has set {name} to {value:g}')
 
     def _beyond(self, name: str) -> str:
         """Say that a signal is beyond its limit; empty if it is not."""
@@ -218,12 +230,18 @@ class ParameterRobot:
         """Try until the originals are back; nothing else ends this phase."""
         if self.phase is not Phase.RESTORING or self._pending is None or not self._pending.done:
             return
-        if not self._pending.failure:
+        owing = self._target.owing
+        self._owed |= bool(owing)
+        if not owing and self._owed:  # what came late may have come after what was read back
+            self._owed = False
+            self._go(Phase.RESTORING, self._target.restore())
+        elif not self._pending.failure and not owing:
             self._custody.end()
             self.trouble = ''
             self._go(Phase.IDLE)
         elif now - self._entered >= AGAIN:
-            self.trouble = f'the original values are not back: {self._pending.failure}'
+            why = self._pending.failure or f'{owing} has not answered a set yet'
+            self.trouble = f'the original values are not back: {why}'
             self._go(Phase.RESTORING, self._target.restore())
 
     def _go(self, phase: Phase, pending: Pending | None = None) -> None:

@@ -59,6 +59,7 @@ class FakeTarget:
     def __init__(self):
         self.clock, self.p, self.stops, self.calls = 100.0, ORIGINAL, 0, []
         self.fail = {}  # what -> how often it fails
+        self.owing = ''  # a node that has not answered a set
 
     def _ask(self, what, then=lambda: None):
         self.calls.append(what)
@@ -268,3 +269,39 @@ def test_two_runs_never_hold_one_node_and_the_next_finds_what_was_left(tmp_path,
     second.claim()
     second.release()
     assert second.acquire(0.0) == []
+
+
+def test_while_a_set_may_still_take_effect_the_originals_are_not_called_back(rig):
+    rig.robot.begin(VALUES, 0)
+    rig.target.fail['set'] = 0
+    rig.target.owing = '/n'
+    result = rig.run()
+    assert result.is_datum
+    assert rig.custody.changed  # over after a while, but nothing else may begin
+    with pytest.raises(Refusal, match='being put back'):
+        rig.robot.begin(VALUES, 0)
+    rig.target.p = VALUES['p']  # the late set
+    rig.target.owing = ''
+    for _ in range(int(3.0 / robots.PERIOD)):
+        rig.target.clock += robots.PERIOD
+        try:
+            rig.robot.idle()
+        except RobotError as error:
+            assert 'has not answered a set yet' in str(error)  # noqa: PT017
+    assert rig.is_as_it_was()
+
+
+def test_who_else_sets_a_value_during_the_window_ends_the_episode_even_if_it_is_set_back(rig):
+    rig.robot.begin(VALUES, 0)
+    rig.robot.changed('p', 99.0)  # before the window: the values are read back after setting
+    result = rig.run(40, lambda: rig.robot.changed('p', 19.0))
+    assert not result.is_datum
+    assert 'somebody else has set p to 19' in result.reason
+    rig.robot.begin(VALUES, 0)
+    assert rig.run(40, lambda: rig.robot.changed('p', VALUES['p'])).is_datum
+
+
+def test_a_limit_passed_before_the_values_were_set_is_not_theirs(rig):
+    rig.robot.begin(VALUES, 0)
+    result = rig.run(5, lambda: rig.robot.hear('x', 100.0, rig.target.clock - 1.0))
+    assert result.outcome is Outcome.COMPLETED
