@@ -94,6 +94,7 @@ def test_a_method_that_cannot_run_says_so_in_its_cell():
 
 def test_a_method_that_cannot_run_on_one_problem_is_not_left_out(monkeypatch, tmp_path, capsys):
     class Picky:
+
         def __init__(self, told, seed):
             raise Unable('it needs two parameters or more')
 
@@ -190,6 +191,7 @@ def test_a_cell_has_all_its_runs_if_they_are_short_and_some_if_not():
 
 def test_a_package_that_breaks_ends_its_run_and_is_named(monkeypatch):
     class Broken:
+
         def __init__(self, told, seed):
             self.count = 0
 
