@@ -141,7 +141,8 @@ class Batch:
         var = np.maximum(self.var, 0.0)
         inside = np.stack([self.where <= d for d in range(3)], axis=1)
         integral = np.matmul(inside, var[..., None])[..., 0] / var.shape[1]
-        return (1.0 / np.maximum(integral, np.finfo(float).tiny ** 0.5), inside.mean(axis=2))
+        spread = inside[:, :, :self.refined.start]  # the others lie where the search goes
+        return (1.0 / np.maximum(integral, np.finfo(float).tiny ** 0.5), spread.mean(axis=2))
 
     def choose(self, B: Array) -> np.ndarray:
         """Give the next candidate of every function, -1 where there is none."""
