@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+import re
 
 from geometry_msgs.msg import Point, Vector3
 import numpy as np
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from pacsbo_ros.robots.drawing import Ball, Block, METAL, Part, Rod, VERDICT
 from pacsbo_ros.view import palette
 from pacsbo_ros.view.curve import safe_intervals
-from pacsbo_ros.view.numbers import number, ticks, tuned_label
+from pacsbo_ros.view.numbers import number, RAISED, ticks, tuned_label
 from pacsbo_ros.view.plane import Array, Plane
 from pacsbo_ros.view.slices import LOWER, MEAN, Slices, UPPER
 from std_msgs.msg import ColorRGBA, Header
@@ -296,6 +297,9 @@ def _height(margin: Array) -> Array:
 
 def plain(words: str) -> str:
     """Return words that rviz can draw, byte by byte."""
-    for sign, letters in (('·', ' '), ('−', '-'), ('–', '-'), ('°', ' deg'), ('²', '^2')):
+    for sign, letters in (('·', ' '), ('\xa0', ' '), ('−', '-'), ('–', '-'), ('°', ' deg')):
         words = words.replace(sign, letters)
+    lowered = {raised: sign for sign, raised in RAISED.items()}
+    words = re.sub(f'[{"".join(map(chr, lowered))}]+',
+                   lambda found: '^' + found[0].translate(lowered), words)
     return words.encode('ascii', 'replace').decode()

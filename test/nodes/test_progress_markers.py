@@ -18,7 +18,7 @@ import math
 from faults.graph import wait_for
 import numpy as np
 from pacsbo_ros.msg import Candidate, GainMap, GainSlice, OptimizerState, Robot, SafetyStatus
-from pacsbo_ros.nodes.marker_shapes import ORIGIN, Shapes, SIDE
+from pacsbo_ros.nodes.marker_shapes import ORIGIN, plain, Shapes, SIDE
 from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED
 from pacsbo_ros.robots.drawing import drawing_of
 from pacsbo_ros.view import palette
@@ -251,6 +251,10 @@ def test_markers_under_a_namespace_for_late_joiners_and_over_two_runs(stage):
     stage.states.publish(OptimizerState(run_id='two'))
     wait_for(lambda: [m.action for m in stage.seen['markers/gain_map'][-1]]
              == [Marker.DELETEALL], 'the old map to go')
+
+
+def test_units_and_signs_are_words_that_rviz_can_draw():
+    assert plain('−3.4 N\xa0m/rad·s, 1/s², 10⁻¹², 5°') == '-3.4 N m/rad s, 1/s^2, 10^-12, 5 deg'
 
 
 def test_another_pair_can_be_chosen_while_it_runs(stage):
