@@ -27,28 +27,34 @@ from pacsbo_ros.tuning.tuning import Tuning
 from studies.pendulum import read_config
 
 
-def tune(path, plant, episodes, **changes):
-    """Run the configured tuning for some episodes on a plant."""
+def tune(path, plant, episodes, tells=True, **changes):
+    """Run the configured tuning for some episodes on a plant that tells its noise or does not."""
     bench = read_config()
     problem = replace(bench.problem, **changes)
     robot = Furuta(SimulatedDriver(plant), PAPER_GAINS, bench.limits, bench.settings)
     tuning = Tuning(problem, bench.episodes, Journal(path, problem.identity('')))
     while len(tuning.told) < episodes and (trial := tuning.next()) is not None:
-        tuning.tell(Measured.of(run_episode(robot, problem.complete(trial.values), trial.seed)))
+        measured = Measured.of(run_episode(robot, problem.complete(trial.values), trial.seed))
+        tuning.tell(measured if tells else replace(measured, noise=()))
     return tuning
 
 
 def test_repeats_that_scatter_are_told_within_six_episodes(tmp_path):
-    """With five times the friction four of eight runs are told, with once none."""
+    """
+    With three times the friction six of eight runs are told, with once none.
+
+    That is for a robot that is believed to have the noise of noise_bound. The pendulum's episodes
+    tell how sure they are, and that grows with the friction: two of eight are told then.
+    """
     plant = preset('calibrated')
 
     def told(factor, seed):
         friction = replace(plant.parameters,
                            coulomb_torque=factor * plant.parameters.coulomb_torque)
         tuning = tune(tmp_path / f'{factor}-{seed}', replace(plant, parameters=friction), 6,
-                      seed=seed, start_repeats=1)
+                      tells=False, seed=seed, start_repeats=1)
         return any('set noise_bound to' in text for text in tuning.notices)
-    assert sum(told(5, seed) for seed in range(8)) >= 4
+    assert sum(told(3, seed) for seed in range(8)) >= 5
     assert not any(told(1, seed) for seed in range(4))
 
 
