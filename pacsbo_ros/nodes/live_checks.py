@@ -21,6 +21,7 @@ and by setting the very values that it has: a corner of the box may be unstable,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -36,6 +37,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 # Messages that may wait while this process is held up: without a stamp nobody knows for how long.
 DEPTH, UNSTAMPED_DEPTH = 100, 3
+RETRY = 2.0  # s until a node that has not answered is asked again
 
 Hear = Callable[[str, float, float], None]  # name, value, when it was made
 
@@ -54,12 +56,14 @@ def check_parameters(node: Node, task: Task, calls: ParameterCalls,
     for target, tuned in task.nodes.items():
         names = [t.parameter for t in tuned]
         for t in tuned:  # one by one: some answer nothing at all if one of several is unknown
-            answer = _answer(node, calls.describe(target, [t.parameter]), target, patience)
+            answer = _answer(node, partial(calls.describe, target, [t.parameter]), target,
+                             patience)
             if not answer.descriptors or not answer.descriptors[0].type:
-                known = _answer(node, calls.names(target), target, patience).result.names
+                known = _answer(node, partial(calls.names, target), target,
+                                patience).result.names
                 raise unknown(f'parameter of {target}:', t.parameter, known)
             _check_range(t, answer.descriptors[0])
-        values = _answer(node, calls.get(target, names), target, patience).values
+        values = _answer(node, partial(calls.get, target, names), target, patience).values
         originals[target] = {t.parameter: number(v) for t, v in zip(tuned, values, strict=True)}
     refused = calls.wait(calls.set(originals))
     if refused:
@@ -67,10 +71,14 @@ def check_parameters(node: Node, task: Task, calls: ParameterCalls,
     return originals
 
 
-def _answer(node: Node, future, target: str, patience: float):
-    if not spin_until(node, future.done, patience) or future.result() is None:
-        raise TaskError(f'{target} does not answer on its parameter services')
-    return future.result()
+def _answer(node: Node, ask: Callable[[], Any], target: str, patience: float) -> Any:
+    """Return what a node answers; ask again, because an answer may get lost."""
+    deadline = steady_now() + patience
+    while (left := deadline - steady_now()) > 0:
+        future = ask()
+        if spin_until(node, future.done, min(left, RETRY)) and future.result() is not None:
+            return future.result()
+    raise TaskError(f'{target} does not answer on its parameter services')
 
 
 def _check_range(t: Tuned, described) -> None:
