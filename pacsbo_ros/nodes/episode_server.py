@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import dataclasses
 import math
+import traceback
 
 from pacsbo_ros.action import RunEpisode
 from pacsbo_ros.msg import ControllerState, EpisodeResult, SafetyStatus
@@ -270,17 +271,24 @@ class EpisodeServer(Node):
                 if steady_now() - now > 0.8 * self.robot.period:
                     self._due = min(self._due, self._speed)
                     break
-        except FAILURES as error:
-            self._quietly_stop(Outcome.INFRASTRUCTURE, f'{self.description.name}: {error}')
+        except Exception as error:  # a bug, too: the node must live to switch off and to say so
+            self._quietly_stop(Outcome.INFRASTRUCTURE, self._failure(error))
             self._finish()
 
     def _idle(self) -> None:
         try:
             self._sample, self._note = self.robot.idle(), ''
-        except FAILURES as error:
+        except Exception as error:
             self._sample = Sample(0.0, (math.nan,) * len(self.description.signals),
                                   (0.0,) * len(self.description.commands))
-            self._note = f'{self.description.name}: {error}'
+            self._note = self._failure(error)
+
+    def _failure(self, error: Exception) -> str:
+        """Say how the robot failed; one that nobody foresaw is logged with its place, once."""
+        if isinstance(error, FAILURES):
+            return f'{self.description.name}: {error}'
+        self.get_logger().fatal(''.join(traceback.format_exception(error)), once=True)
+        return f'{self.description.name}: {type(error).__name__}: {error}'
 
     def stop(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:
         """Switch the actuators off and end what runs, which may take the robot some ticks."""

@@ -15,6 +15,7 @@
 """The robot as the optimiser sees it: what it is, whether it is ready, and episodes on it."""
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 from typing import Any
 
@@ -111,11 +112,11 @@ class RobotLink:
 
     def run(self, goal: RunEpisode.Goal) -> RunEpisode.Result | None:
         """Send a goal and wait for its result; None if it was refused, got lost or is wrong."""
-        handle = self._await(self._client.send_goal_async(goal))
+        handle = self._answer(self._client.send_goal_async, goal)
         if handle is None or not handle.accepted:
             return None
         self._goal = (goal.run_id, goal.iteration)
-        answer = self._await(handle.get_result_async())
+        answer = self._answer(handle.get_result_async)
         if answer is None or answer.status == GoalStatus.STATUS_UNKNOWN:
             return None
         wrong = progress.problem_with(answer.result.result, goal, self._robot)
@@ -123,6 +124,15 @@ class RobotLink:
             self._node.get_logger().error(f'a result {wrong} and is not used')
             return None
         return answer.result
+
+    def _answer(self, ask: Callable[..., Future], *arguments: Any) -> Any:
+        """
+        Ask the robot something in the executor's thread, and wait for the answer.
+
+        In another thread an answer may come before rclpy has noted that it waits for one.
+        """
+        asked = self._await(self._node.executor.create_task(ask, *arguments))
+        return None if asked is None else self._await(asked)
 
     def _await(self, future: Future) -> Any:
         """Wait for a future while the controller works at our goal; None if it does not come."""

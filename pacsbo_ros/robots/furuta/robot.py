@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 import contextlib
 from dataclasses import replace
+import math
 
 import numpy as np
 from pacsbo_ros.robots.contract import (
@@ -155,7 +156,7 @@ class Furuta:
 
     def _sample(self, episode: Episode | None) -> Sample:
         theta, alpha, theta_dot, alpha_dot = self.measurement
-        signals = (wrap(alpha) if alpha == alpha else alpha, theta, alpha_dot, theta_dot)
+        signals = (wrap(alpha) if math.isfinite(alpha) else alpha, theta, alpha_dot, theta_dot)
         if episode is None:
             return Sample(0.0, signals, (0.0,))
         return Sample(episode.elapsed, signals, (episode.volts,), episode.done,
