@@ -311,6 +311,8 @@ class EpisodeServer(Node):
             outcome = dataclasses.replace(
                 outcome, is_datum=False, outcome=Outcome.INFRASTRUCTURE,
                 reason=f'the loop or a state was late shortly before: {outcome.reason}')
+        if outcome.wants_person and not self.robot.waits:
+            self._want_person(outcome.reason)
         values, goal = self._in_force, self._goal
         self._in_force = self._goal = None
         self._stopping = False

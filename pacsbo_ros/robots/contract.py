@@ -185,6 +185,7 @@ class EpisodeResult:
     peaks: tuple[float, ...]  # largest |signal|
     duration: float  # s
     trace: NDArray[np.float64] | None = None  # (rows, 1 + signals + commands), time first
+    wants_person: bool = False  # nobody knows its state: someone has to look before it moves again
 
 
 class Robot(Protocol):

@@ -174,6 +174,8 @@ class Furuta:
         if self._episode is None:
             raise Refusal('there was no episode')
         r = self._episode.result()
+        unknown = r.outcome is Outcome.INVALID_STATE
+        self._tested &= not unknown
         if r.outcome is Outcome.COMPLETED and self._experience is not None:
             self._experience.learn(r.gains, r.values[1:])
         moved = r.trace if r.trace is not None and len(r.trace) else np.zeros((1, 6))
@@ -183,7 +185,8 @@ class Furuta:
             scaled_reward=r.values[0], margins=tuple(r.values[1:]), noise=tuple(r.noise),
             peaks=(r.max_abs_alpha, r.max_abs_theta, alpha_dot, theta_dot),
             duration=r.duration,
-            trace=None if r.trace is None else r.trace[:, TRACE_ORDER])
+            trace=None if r.trace is None else r.trace[:, TRACE_ORDER],
+            wants_person=unknown)
 
     def close(self) -> None:
         """Leave with zero volts."""
