@@ -46,7 +46,6 @@ def run(rig: Rig, fault: Fault, repeats: int) -> Row:
             rig.begin(anew=True)
         except AssertionError as error:
             row.complain(f'{error}; {rig.words()}')
-            fault.heal(rig)
             rig.begin(anew=True)
         whose = rig.stalls.words(since, time.monotonic())
         row.complaints[said:] = [f'{words} ({whose})' for words in row.complaints[said:]]
@@ -66,6 +65,16 @@ def _judge(rig: Rig, row: Row) -> None:
 
 def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
     episode = rig.wait_for_phase(phase)
+    try:
+        counts = _inject(rig, fault, episode, row)
+    finally:  # also if the run ends or something does not come: the next one begins healed
+        fault.heal(rig)
+    rig.recover()
+    row.recovered += counts
+
+
+def _inject(rig: Rig, fault: Fault, episode: float, row: Row) -> bool:
+    """Break it, wait, and note what came of it; False if the machine stood still meanwhile."""
     begun = time.monotonic()
     begun = fault.inject(rig) or begun
     if fault.words:
@@ -80,9 +89,7 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
     if rig.stalls.stalled(begun, end) and row.stalls < MOST_STALLS:
         row.stalls += 1
         row.repeats -= 1
-        fault.heal(rig)
-        rig.recover()
-        return
+        return False
     row.machine = max(row.machine, rig.stalls.worst(begun, end))
     results = rig.results(episode)
     row.outcomes[Outcome(results[0].outcome).name if results else 'no result'] += 1
@@ -99,9 +106,7 @@ def _once(rig: Rig, fault: Fault, phase: str, row: Row) -> None:
         code = rig.processes[name].popen.returncode
         if code != 0:
             row.complain(f'{name} ended with code {code}')
-    fault.heal(rig)
-    rig.recover()
-    row.recovered += 1
+    return True
 
 
 def _heard(rig: Rig, words: str, since: float) -> bool:

@@ -216,7 +216,8 @@ def doubles() -> Iterator[Fault]:
         return start
 
     def end_second(rig: Rig) -> None:
-        rig.processes.pop('second').end()
+        if 'second' in rig.processes:
+            rig.processes.pop('second').end()
         rig.heal()
 
     for name, parameters, words in (
