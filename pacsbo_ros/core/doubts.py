@@ -32,6 +32,8 @@ it. (A rougher edge may be one of several outputs: each may be as it was or too 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from pacsbo_ros.core.averaged import Averaged
 from pacsbo_ros.core.correlations import Bank
@@ -42,6 +44,7 @@ from pacsbo_ros.core.settings import Settings
 from pacsbo_ros.core.surprise import Surprise
 
 SHORTER = 0.5
+GREW = 0.1  # ln of the growth of a scale that is worth a word
 
 
 class Doubts:
@@ -66,6 +69,29 @@ class Doubts:
     def drifted(self) -> bool:
         """Tell whether a drift was found."""
         return bool(self._epochs) and self._epochs[-1] > 0
+
+    def watch(self, X: Array) -> None:
+        """Begin to keep posteriors on the candidates."""
+        for bank in self.banks.values():
+            bank.watch(X)
+
+    def replace(self, where: slice, X: Array) -> None:
+        """Put other points into a part of the candidate set."""
+        for bank in self.banks.values():
+            bank.replace(where, X)
+        for model in (m for output in self.models for m in output.models if m.mu.size):
+            model.replaced(where)
+
+    def grew(self) -> str:
+        """Say which scale grew by more than it does with most samples."""
+        each = zip(self.settings.names, self.growth.tolist(), strict=True)
+        return ' and '.join(f'the estimated scale of {name} grew by {math.expm1(by):.0%}'
+                            for name, by in each if by > GREW)
+
+    def notices(self) -> tuple[str, ...]:
+        """Say what came of the alarms, and which output leaves the grid of length scales."""
+        return (*self.said, *(words for name, model in zip(
+            self.settings.names, self.models, strict=True) for words in model.leaves_grid(name)))
 
     def judge(self, samples: Samples) -> Array:
         """Test the newest sample by models that do not know it yet; give its residuals."""

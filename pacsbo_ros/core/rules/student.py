@@ -43,7 +43,6 @@ from pacsbo_ros.core.samples import Samples
 from pacsbo_ros.core.student import MISFIT
 from scipy.special import ndtri
 
-GREW = 0.1  # ln of the growth of a scale that is worth a word
 TAIL = 10  # experiments among which what is left is shared when the budget runs out
 
 
@@ -80,15 +79,11 @@ class StudentRule(Rule):
 
     def start(self, X: Array, order: np.ndarray, samples: Samples) -> None:
         """Begin to keep posteriors on the candidates."""
-        for bank in self.doubts.banks.values():
-            bank.watch(X)
+        self.doubts.watch(X)
 
     def replace(self, where: slice, X: Array) -> None:
         """Put other points into a part of the candidate set."""
-        for bank in self.doubts.banks.values():
-            bank.replace(where, X)
-        for model in (m for output in self.outputs for m in output.models if m.mu.size):
-            model.replaced(where)
+        self.doubts.replace(where, X)
 
     def renew(self, samples: Samples, domains: Callable[[], Domains]) -> Band:
         """Spend the share of the next experiment and give the band."""
@@ -131,9 +126,7 @@ class StudentRule(Rule):
 
     def grew(self) -> str:
         """Say which scale grew by more than it does with most samples."""
-        each = zip(self.settings.names, self.doubts.growth.tolist(), strict=True)
-        return ' and '.join(f'the estimated scale of {name} grew by {math.expm1(by):.0%}'
-                            for name, by in each if by > GREW)
+        return self.doubts.grew()
 
     @property
     def starts_hold(self) -> bool:
@@ -149,8 +142,7 @@ class StudentRule(Rule):
 
     def notices(self) -> tuple[str, ...]:
         """Say which output drifts, is rougher than told or leaves the grid of length scales."""
-        return (*self.doubts.said, *(word for name, o in zip(
-            self.settings.names, self.outputs, strict=True) for word in o.leaves_grid(name)))
+        return self.doubts.notices()
 
     def length_scale_weights(self) -> tuple[tuple[float, ...], ...]:
         """Give the posterior of the length scale factors, one row per output."""
