@@ -133,7 +133,7 @@ def test_the_quick_study_shows_safe_progress_without_knowing_the_norm(tmp_path):
     assert safety.main(['--quick', '--out', str(tmp_path)]) == 0
     made = json.loads((tmp_path / 'quick' / 'safety.json').read_text())['cells']
     found = {(c['world'], c['n'], c['method']): c for c in made}
-    assert len(found) == 4 * 9 - 2  # there is no oracle where the function jumps
+    assert len(found) == 4 * 10 - 2  # there is no oracle where the function jumps
     for n in (1, 2):
         ours, cautious, random = (found['assumed', n, name] for name in (
             safety.DEFAULT, 'SafeOpt, B = 5 norm', safety.RANDOM))
