@@ -61,6 +61,7 @@ METHODS: dict[str, dict[str, Any]] = {
     'auto': {'length_scale_factors': FACTORS},
     'told': {'length_scale_factors': (1.0,)},
     'step 0.3': {'step': 0.3},
+    'step 0.1': {'step': 0.1},
     'scale_free': {'rule': 'scale_free'},
     'scale_free, goal': {'rule': 'scale_free', 'choice': 'goal'},
     'paper': {'rule': 'hoeffding', 'caution': 1.0},
