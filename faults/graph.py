@@ -46,6 +46,7 @@ from pacsbo_ros.nodes.lifeline import tied_to
 from pacsbo_ros.nodes.spinning import EVENTS, HEARTBEAT, LATCHED, RECORDS, STATES
 import rclpy
 from rclpy.action import ActionClient
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -123,7 +124,8 @@ class Client:
         return keep
 
     def _spin(self) -> None:
-        with contextlib.suppress(ExternalShutdownException):
+        # At the end the context may go, with what an executor waits for, while it still spins.
+        with contextlib.suppress(ExternalShutdownException, InvalidHandle):
             self.executor.spin()
 
     def last(self, topic: str) -> Any:

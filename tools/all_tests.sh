@@ -4,7 +4,8 @@
 # computes takes the time that these leave. A test of a graph that failed is tried again, at last
 # with nothing beside it, and says so.
 graphs() {
-  python -m pytest -m graph -o cache_dir=build/graph_cache --reruns 1 --reruns-delay 3 "$@"
+  python -m pytest -m graph -o cache_dir=build/graph_cache --reruns 1 --reruns-delay 3 \
+    --durations 15 "$@"
 }
 mkdir -p build
 # Linux compares nice values within a session only (autogroup), so that counts too where it is there.

@@ -49,7 +49,7 @@ def growth(stages: tuple[Slices, ...], shares: Mapping[int, float]) -> Figure:
             _draw_curve(axes, item, 1, 0.6)
             axes.set(xlim=close_up(last), ylim=_curve_heights(last, 1))
         else:
-            _draw_plane(axes, item.plane(), 0.6)
+            draw_plane(axes, item.plane(), 0.6)
             (left, low), (right, high) = last.plane().close_up()
             axes.set(xlim=(left, right), ylim=(low, high))
         share = shares.get(item.iteration)
@@ -118,8 +118,8 @@ def _kinds(safe: Any) -> list[tuple[Any, str, str, str]]:
 def plane(item: Plane) -> Figure:
     """Draw the plane with everything on it, whole and close up."""
     figure, ((whole, close),) = make_grid(4.2, 1, 2, gap=0.75, bottom=0.8, right=1.0)
-    _draw_plane(whole, item, 0.6)
-    mesh = _draw_plane(close, item, 1.0)
+    draw_plane(whole, item, 0.6)
+    mesh = draw_plane(close, item, 1.0)
     (left, low), (right, high) = item.close_up()
     close.set(title='close up', xlim=(left, right), ylim=(low, high))
     close.locator_params(nbins=6)
@@ -142,7 +142,7 @@ def pairs(slices: Slices) -> Figure:
         spare.set_visible(False)
     for i, place in enumerate(axes[:count]):
         item = slices.plane(i)
-        mesh = _draw_plane(place, item, 0.7)
+        mesh = draw_plane(place, item, 0.7)
         (left, low), (right, high) = item.close_up()
         place.set(xlim=(left, right), ylim=(low, high))
         place.locator_params(nbins=5)
@@ -174,7 +174,7 @@ def _add_legend(figure: Figure, places: list[Axes]) -> None:
                   columnspacing=1.4)
 
 
-def _draw_plane(axes: Axes, item: Plane, size: float) -> Any:
+def draw_plane(axes: Axes, item: Plane, size: float) -> Any:
     """Draw margin, safe set, hulls and samples; return the coloured picture."""
     from matplotlib.colors import LinearSegmentedColormap
     colours = LinearSegmentedColormap.from_list('margin', palette.MARGIN_STOPS)

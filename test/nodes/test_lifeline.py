@@ -31,6 +31,7 @@ from pacsbo_ros.nodes import bringup, run
 child = """
 import os, signal, sys, time
 def end(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second word to end, while it ends
     open(sys.argv[2], 'a').write('ended ' + sys.argv[1] + chr(10))
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
