@@ -57,13 +57,15 @@ class Running:
             preexec_fn=tied_to(os.getpid()))
         label = f'[{process.name}]'.ljust(width + 2)
         self._label = f'\033[{colour}m{label}\033[0m' if sys.stdout.isatty() else label
+        self._muted = False
         self._reader = threading.Thread(target=self._pass_on, daemon=True)
         self._reader.start()
 
     def _pass_on(self) -> None:
         for line in self._popen.stdout:
             text = line.decode(errors='replace').rstrip()
-            say(f'{self._label} {text}')
+            if not self._muted:
+                say(f'{self._label} {text}')
 
     @property
     def code(self) -> int | None:
@@ -72,6 +74,8 @@ class Running:
 
     def ask(self) -> None:
         """Ask it to end."""
+        # A plain rclpy.spin() answers with a traceback, which would look like a failure of the run.
+        self._muted = not self.process.package
         self._popen.terminate()  # unlike SIGINT, without a traceback while it still starts
 
     def end(self) -> None:
