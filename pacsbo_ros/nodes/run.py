@@ -74,7 +74,7 @@ class Running:
 
     def ask(self) -> None:
         """Ask it to end."""
-        # A plain rclpy.spin() answers with a traceback, which would look like a failure of the run.
+        # A plain rclpy.spin() answers with a traceback, which would look like a failure.
         self._muted = not self.process.package
         self._popen.terminate()  # unlike SIGINT, without a traceback while it still starts
 
@@ -197,7 +197,10 @@ def _watch(running: list[Running], stop: threading.Event) -> int:
                 say(f'{name} has ended with code {item.code}; the run goes on')
                 warned.add(item)
             elif name == OPTIMIZER:
-                return item.code
+                if item.code < 0:  # it could not say anything itself
+                    say(f'error: {name} was ended by signal {-item.code}; go on with resume:= and '
+                        'the run folder', sys.stderr)
+                return item.code if item.code >= 0 else 1
             elif item.code == 2:  # it would not start, and has said why in one line
                 time.sleep(0.2)  # that line is on its way
                 return 2
