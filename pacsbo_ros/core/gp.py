@@ -126,8 +126,8 @@ class GaussianProcess:
 
     def mean_norms(self) -> Array:
         """Give ‖μ_A‖_k of every output: sqrt(yᵀ Q K Q y) with Q = (K + λI)⁻¹, shape (m,)."""
-        alpha = self.weights()
-        square = (self.W ** 2 - self.lam * alpha ** 2).sum(axis=0)
+        weights = self.weights()
+        square = (self.W ** 2 - self.lam * weights ** 2).sum(axis=0)
         return np.sqrt(np.maximum(square, 0.0))
 
     def data_norms(self) -> Array:

@@ -79,7 +79,7 @@ class Settings:
     length_scale_factors: tuple[float, ...] = FACTORS[:2]  # 'student' averages over them
     library_size: int = 1000  # random functions of 'scale_free'
     centres: int = 100  # N-hat, centres of a random function
-    coefficient_bound: float = 1.0  # alpha-bar; 'scale_free' needs none
+    coefficient_bound: float = 1.0  # ᾱ; 'scale_free' needs none
     draws_low: int = 200  # q_low of Algorithm 3, draws
     draws_high: int = 1000  # q_high
     safety_factor: float = 1.1  # F_safety
@@ -226,7 +226,7 @@ class Settings:
 
     @classmethod
     def paper(cls, **changes: Any) -> Settings:
-        """Give the paper's choices: Matérn-3/2, ℓ = 0.1, Hoeffding, N-hat 100, alpha-bar 1."""
+        """Give the paper's choices: Matérn-3/2, ℓ = 0.1, Hoeffding, N-hat 100, ᾱ = 1."""
         choices: dict[str, Any] = {
             'kernel': 'matern32', 'length_scales': (0.1,), 'delta': 0.1, 'enlargement': 0.1,
             'rule': 'hoeffding', 'centres': 100, 'coefficient_bound': 1.0, 'caution': 1.0}

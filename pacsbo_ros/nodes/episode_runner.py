@@ -28,7 +28,7 @@ import select
 
 from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
 from pacsbo_ros.nodes.guardian import Guardian, put_back
-from pacsbo_ros.nodes.live_checks import check_parameters, subscribe
+from pacsbo_ros.nodes.live_checks import check_parameters, second_publisher, subscribe
 from pacsbo_ros.nodes.parameter_calls import number, ParameterCalls, spin_until
 from pacsbo_ros.nodes.parameter_target import ParameterTarget
 from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
@@ -72,7 +72,7 @@ class EpisodeRunner(EpisodeServer):
         self.done = Future()
         self._launcher = _process(p.launcher)
         try:
-            task = self._load(p.task_file)
+            task = self._task = self._load(p.task_file)
             folder = Path(p.run_dir).expanduser() if p.run_dir else home() / f'run-{task.name}'
             self._custody = Custody(folder)
             self._calls = ParameterCalls(self, list(task.nodes))
@@ -148,8 +148,11 @@ class EpisodeRunner(EpisodeServer):
                 self.stop(Outcome.INFRASTRUCTURE, 'the guardian of the original values is gone')
             self._watch_over()
         self._guardian.beat()
-        if self._robot.must_not and self._guardian.ready:
-            self._robot.must_not = ''
+        rival = second_publisher(self, self._task)
+        if rival and self._robot.phase is not Phase.IDLE:
+            self.stop(Outcome.INFRASTRUCTURE, rival)
+        if self._guardian.ready:
+            self._robot.must_not = rival
         self._look_at_last()
         if self._launcher is not None and _ended(self._launcher):
             self.get_logger().error('the launcher has ended; putting the original values back')
@@ -166,10 +169,17 @@ class EpisodeRunner(EpisodeServer):
                 f'the reward {result.reward:.3g} is scaled to {result.scaled_reward:.3g}, out of '
                 f'-1 to {MOST_REWARD:g}: give reward an offset like that of a safe start, and a '
                 'scale like the improvement hoped for', once=True)
-        refused = result.outcome is Outcome.START_FAILED and 'refuses' in result.reason
-        self._refusals = self._refusals + 1 if refused else 0
+        if result.outcome is Outcome.COMPLETED and self._robot.slow:
+            self.get_logger().warning(
+                f'the start was answered only after {self._robot.slow:.2f} s; what moved until '
+                'then is in no reward and in no margin', once=True)
+        failed = result.outcome is Outcome.START_FAILED
+        self._refusals = self._refusals + 1 if failed and 'refuses' in result.reason else 0
         if self._refusals >= REFUSALS:
             self.get_logger().fatal(f'{result.reason}; narrow the box in the task file')
+            self._leave(1)
+        elif failed and self._robot.slow:  # it would answer as late the next time
+            self.get_logger().fatal(result.reason)
             self._leave(1)
 
     def _leave(self, code: int) -> None:

@@ -157,16 +157,27 @@ def _publication(node: Node, topic: str, patience: float) -> tuple[Any, QoSProfi
     publishers = node.get_publishers_info_by_topic(topic)
     types = {p.topic_type for p in publishers}
     if len(publishers) > 1:
-        whose = ', '.join(sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}'
-                                 for p in publishers))
-        raise TaskError(f'{topic} has {len(publishers)} publishers ({whose}); their samples could '
-                        'not be told apart: leave one of them')
+        raise TaskError(_rivals(topic, publishers))
     # A reliable subscription would never hear a best-effort publisher. None of the past is
     # wanted, so that volatile fits every durability.
     reliable = all(p.qos_profile.reliability == ReliabilityPolicy.RELIABLE for p in publishers)
     qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE if reliable
                      else ReliabilityPolicy.BEST_EFFORT)
     return load_type(types.pop()), qos
+
+
+def second_publisher(node: Node, task: Task) -> str:
+    """Say that somebody else publishes a signal now; empty if nobody does."""
+    for topic in dict.fromkeys(node.resolve_topic_name(s.topic) for s in task.signals):
+        if node.count_publishers(topic) > 1:
+            return _rivals(topic, node.get_publishers_info_by_topic(topic))
+    return ''
+
+
+def _rivals(topic: str, publishers: list) -> str:
+    whose = ', '.join(sorted(f'{p.node_namespace.rstrip("/")}/{p.node_name}' for p in publishers))
+    return (f'{topic} has {len(publishers)} publishers ({whose}); their samples could not be told '
+            'apart: leave one of them')
 
 
 def load_type(name: str) -> Any:

@@ -44,9 +44,11 @@ class Exchange:
     """Ask several nodes something; be done when all have answered or the time is over."""
 
     def __init__(self, asked: Mapping[str, object], judge: Callable[[dict], str],
-                 then: Callable[[], Exchange] | None = None, timeout: float = ANSWER) -> None:
+                 then: Callable[[], Exchange] | None = None, timeout: float = ANSWER,
+                 silence: str = 'does not answer') -> None:
         """Judge the answers by node; without a complaint, or any answer, go on with `then`."""
         self._asked, self._judge, self._then = dict(asked), judge, then
+        self._silence = silence
         self._deadline = steady_now() + timeout
         self._next: Exchange | None = None
         self._failure: str | None = None
@@ -67,7 +69,7 @@ class Exchange:
         if self._then is not None and not refused:
             self._next = self._then()  # also where an answer is missing: it may have been lost
             return self._next.done
-        self._failure = refused or (f'{late[0]} does not answer' if late else '')
+        self._failure = refused or (f'{late[0]} {self._silence}' if late else '')
         return True
 
     @property

@@ -53,7 +53,8 @@ class Caller:
             return Exchange({}, lambda _: '')
         future = (self._client.call_async(self._message) if self._kind == 'srv'
                   else self._client.send_goal_async(self._message))
-        return Exchange({self._name: future}, self._judge, timeout=START)
+        return Exchange({self._name: future}, self._judge, timeout=START, silence=(
+            f'has not answered for {START:g} s; have it answer when the motion begins'))
 
     def _judge(self, answers: dict) -> str:
         for answer in answers.values():

@@ -57,13 +57,15 @@ class Running:
             preexec_fn=tied_to(os.getpid()))
         label = f'[{process.name}]'.ljust(width + 2)
         self._label = f'\033[{colour}m{label}\033[0m' if sys.stdout.isatty() else label
+        self._muted = False
         self._reader = threading.Thread(target=self._pass_on, daemon=True)
         self._reader.start()
 
     def _pass_on(self) -> None:
         for line in self._popen.stdout:
             text = line.decode(errors='replace').rstrip()
-            say(f'{self._label} {text}')
+            if not self._muted:
+                say(f'{self._label} {text}')
 
     @property
     def code(self) -> int | None:
@@ -72,6 +74,8 @@ class Running:
 
     def ask(self) -> None:
         """Ask it to end."""
+        # A plain rclpy.spin() answers with a traceback, which would look like a failure.
+        self._muted = not self.process.package
         self._popen.terminate()  # unlike SIGINT, without a traceback while it still starts
 
     def end(self) -> None:
@@ -193,7 +197,10 @@ def _watch(running: list[Running], stop: threading.Event) -> int:
                 say(f'{name} has ended with code {item.code}; the run goes on')
                 warned.add(item)
             elif name == OPTIMIZER:
-                return item.code
+                if item.code < 0:  # it could not say anything itself
+                    say(f'error: {name} was ended by signal {-item.code}; go on with resume:= and '
+                        'the run folder', sys.stderr)
+                return item.code if item.code >= 0 else 1
             elif item.code == 2:  # it would not start, and has said why in one line
                 time.sleep(0.2)  # that line is on its way
                 return 2

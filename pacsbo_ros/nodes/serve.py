@@ -73,7 +73,7 @@ def load(name: str) -> Robot:
     except ModuleNotFoundError as error:
         where = f'; {os.getcwd()} has none: start there where {module}.py lies, or set PYTHONPATH'
         raise ValueError(f'robot {name}: {error}' + where * (error.name == module)) from error
-    except Exception as error:  # whatever a user's module raises is told in one line
+    except (Exception, SystemExit) as error:  # whatever a user's module raises is told in one line
         raise ValueError(f'robot {name}: {type(error).__name__}: {error}') from error
     return made
 

@@ -145,7 +145,7 @@ class Robot(ABC):
                                 f'{len(self.constraints)} finite margins')
         except (RobotError, OSError) as error:  # the world's fault: it may be better next time
             self._error = f'{type(error).__name__}: {error}'
-        except Exception as error:  # a bug: the robot need not move once more to show it again
+        except BaseException as error:  # a bug, sys.exit() too: it need not move to show it again
             self._error = self.broken = f'{type(error).__name__}: {error}'
 
     def _end(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:

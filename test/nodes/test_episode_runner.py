@@ -30,6 +30,7 @@ from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.parameters import task as tasks
 from pacsbo_ros.robots.parameters.words import TaskError
 import rclpy
+from sensor_msgs.msg import JointState
 import yaml
 
 
@@ -91,6 +92,21 @@ def test_ctrl_c_returns_when_the_originals_are_back(ready):
     runner.signal(signal.SIGINT)
     assert runner.wait() == 0
     assert ready.read() == ORIGINALS
+
+
+def test_a_second_publisher_of_a_signal_ends_the_episode_and_nothing_begins_while_it_is_there(
+        ready, context):
+    told = len(ready.results())
+    ready.begin()
+    other = rclpy.create_node('other', context=context)
+    other.create_publisher(JointState, '/joint_pid/state', 1)
+    ready.restored()
+    wait_for(lambda: len(ready.results()) > told, 'a result')
+    result = ready.results()[told]
+    assert not result.is_datum
+    assert '/joint_pid/state has 2 publishers (/joint_pid, /other)' in result.reason
+    other.destroy_node()
+    assert ready.datum().is_datum
 
 
 def test_a_second_runner_on_the_same_node_is_refused(ready, tmp_path):

@@ -15,6 +15,7 @@
 """A robot in a few lines of Python, without ROS."""
 from pathlib import Path
 import re
+import sys
 import threading
 import time
 
@@ -97,7 +98,8 @@ def test_a_stop_reaches_run_and_is_no_datum():
 
 @pytest.mark.parametrize(('answer', 'words'), [
     (lambda: 1 / 0, 'ZeroDivisionError'), (lambda: (0.0, [1.0, 2.0]), '1 finite margins'),
-    (lambda: (float('nan'), [1.0]), 'finite reward'), (lambda: None, 'TypeError')])
+    (lambda: (float('nan'), [1.0]), 'finite reward'), (lambda: None, 'TypeError'),
+    (lambda: sys.exit(3), 'SystemExit: 3')])
 def test_what_goes_wrong_in_run_is_told_and_is_no_datum(answer, words):
     robot = Cart()
     robot.run = lambda values, seed: answer()
@@ -116,11 +118,13 @@ def test_a_signal_that_is_no_number_ends_the_episode():
 
 
 def test_after_a_bug_in_run_nothing_moves_again_but_trouble_of_the_world_may_pass():
-    robot = Cart()
-    robot.run = lambda values, seed: (0.0, [1.0, 2.0])
-    run_episode(robot, {}, 0)
-    with pytest.raises(Refusal, match=r'mended first.*1 finite margins'):
-        robot.begin({}, 0)
+    for bug, words in ((lambda *_: (0.0, [1.0, 2.0]), '1 finite margins'),
+                       (lambda *_: sys.exit(), 'SystemExit')):
+        robot = Cart()
+        robot.run = bug
+        run_episode(robot, {}, 0)
+        with pytest.raises(Refusal, match=f'mended first.*{words}'):
+            robot.begin({}, 0)
     robot = Cart()
     robot.run = lambda values, seed: (_ for _ in ()).throw(OSError('the cable is out'))
     assert 'the cable is out' in run_episode(robot, {}, 0).reason

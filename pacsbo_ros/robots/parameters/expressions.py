@@ -130,6 +130,9 @@ class Expression:
     def _kind_of_two(self, node: ast.BinOp) -> Kind:
         a, b = self._kind(node.left), self._kind(node.right)
         signal = a.is_signal or b.is_signal
+        if (isinstance(node.op, ast.Div) and isinstance(node.right, ast.Constant)
+                and node.right.value == 0):
+            self._refuse('divides by zero')
         if isinstance(node.op, (ast.Mult, ast.Div)):
             if a.dimension is None or b.dimension is None:
                 return Kind(signal, None)
@@ -206,4 +209,6 @@ def _combine(function: Callable, a: Any, b: Any) -> Any:
 
 
 def _first_line(error: BaseException) -> str:
+    if isinstance(error, SyntaxError) and error.msg:
+        return error.msg  # without the name of a file that nobody has
     return (str(error).splitlines() or [type(error).__name__])[0]

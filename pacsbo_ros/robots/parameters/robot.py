@@ -44,6 +44,8 @@ PERIOD = 0.01  # s
 HELD_UP = 1.0  # s without a tick, below the guardian's patience: what went on is not known
 AGAIN = 1.0  # s between attempts to put the originals back
 LONG = 5.0  # s after which an episode is over although the originals are not back
+SLOW = 0.2  # share of the window, but no more than half a second: an answer that came late
+STILL = 0.2  # share of the motion before the answer; with less after it, it came at the end
 
 
 class Pending(Protocol):
@@ -119,6 +121,8 @@ class ParameterRobot:
         self._duration = task.duration
         self.trouble = ''  # why the originals are not back yet
         self._owed = False  # a set was not answered when it was due
+        self.slow = 0.0  # s that the last start took to be answered, if that was long
+        self._before: dict[str, float] = {}  # how far the signals moved until that answer
 
     @property
     def description(self) -> Description:
@@ -168,7 +172,7 @@ class ParameterRobot:
                 raise Refusal(f'{self._beyond(name)}, before the episode begins')
         self._values = self._description.complete(values)
         self._duration = duration or self._task.duration
-        self._result, self._ticked = None, now
+        self._result, self._ticked, self.slow = None, now, 0.0
         self._open()
         self._custody.begin()  # on the disk before the first change
         self._go(Phase.SETTING, self._target.set(self._values))
@@ -201,6 +205,9 @@ class ParameterRobot:
         if self.phase is Phase.SETTING:
             self._go(Phase.SETTLING)
         elif self.phase is Phase.CALLING:
+            took = self._now() - self._entered
+            self.slow = took if took > min(0.5, SLOW * self._duration) else 0.0
+            self._before = {n: r.span(self._entered) for n, r in self.recorders.items()}
             self._open()
             self._go(Phase.RECORDING)
         else:
@@ -218,6 +225,12 @@ class ParameterRobot:
                 return self.stop(Outcome.INVALID_STATE, complaint)
         # A window is whole when everything that was made in it has come.
         if all(r.reaches(self._opened + self._duration) for r in self.recorders.values()):
+            if self.slow and self._was_over():
+                return self.stop(Outcome.START_FAILED, (
+                    f'{self._task.start.name if self._task.start else "the start"} answered after '
+                    f'{self.slow:.2f} s, when the motion was over, so that nothing of it was '
+                    'recorded; have it answer when the motion begins, or start by a topic or an '
+                    'action'))
             self._ended = now
             self._result = scoring.completed(self._task, self.recorders, self._opened,
                                              self._duration)
@@ -225,6 +238,12 @@ class ParameterRobot:
                 recorder.close()
             self._go(Phase.CHECKING, self._target.check(self._values))
         return None
+
+    def _was_over(self) -> bool:
+        """Tell whether all that moved had moved when the start was answered."""
+        return any(self._before.values()) and all(
+            r.span(self._opened) < STILL * self._before[n] or not self._before[n]
+            for n, r in self.recorders.items())
 
     def _restore(self, now: float) -> None:
         """Try until the originals are back; nothing else ends this phase."""

@@ -199,8 +199,11 @@ def _tuned(s: Section) -> tuple[Tuned, ...]:
         node = t.name('node', wanted='its full name, like /joint')
         if not node.startswith('/'):
             raise TaskError(f'node of {t.where} is {node!r}; give its full name, like /{node}')
-        tuned.append(Tuned(name, node, t.text('parameter', name), unit, lower, upper,
-                           safe))
+        parameter = t.text('parameter', name)
+        if not parameter.strip():
+            raise TaskError(f'parameter of {t.where} is {parameter!r}; give a name or leave it '
+                            'out')
+        tuned.append(Tuned(name, node, parameter, unit, lower, upper, safe))
     if not 1 <= len(tuned) <= MOST_TUNED:
         raise TaskError(f'tuned has {len(tuned)} parameters; give 1 to {MOST_TUNED}')
     if len({len(t.safe) for t in tuned}) > 1:

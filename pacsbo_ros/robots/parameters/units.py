@@ -39,6 +39,9 @@ BASES: dict[str, dict[str, int]] = {
 NOT_SI = {'deg': 'rad', '°': 'rad', 'mm': 'm', 'cm': 'm', 'km': 'm', 'ms': 's', 'us': 's',
           'g': 'kg', 'rpm': 'rad/s', 'kN': 'N', 'Nm': 'N m', 'mA': 'A', 'mV': 'V', 'min': 's',
           'h': 's', '%': '1', 'km/h': 'm/s'}
+SPELT = {'°C': 'degC', 'Ω': 'Ohm', 'm²': 'm^2', 's²': 's^2', 'm³': 'm^3', 'meter': 'm',
+         'metre': 'm', 'second': 's', 'sec': 's', 'newton': 'N', 'volt': 'V', 'ampere': 'A',
+         'amp': 'A', 'watt': 'W', 'radian': 'rad', 'kelvin': 'K', 'celsius': 'degC', 'hertz': 'Hz'}
 FACTOR = re.compile(r'([^\d\s^*/]+|1)(?:\^?(-?\d+))?$')
 
 
@@ -59,6 +62,9 @@ def dimension(unit: str) -> Dimension:
             if name in NOT_SI:
                 raise TaskError(f'unit {unit!r}: {name} is not an SI unit; give the values in '
                                 f'{NOT_SI[name]}')
+            spelt = SPELT.get(name) or SPELT.get(name.lower().removesuffix('s'))
+            if name not in BASES and spelt:
+                raise TaskError(f'unit {unit!r}: write {name} as {spelt}')
             if name not in BASES:
                 raise unknown(f'unit {unit!r}:', name, BASES)
             for base, power in BASES[name].items():

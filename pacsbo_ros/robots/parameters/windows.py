@@ -109,6 +109,11 @@ class Recorder:
         """Tell whether a sample was made then or later."""
         return bool(self._stamps) and self._stamps[-1] >= until
 
+    def span(self, since: float) -> float:
+        """Return how far the signal has moved since a time in the open window."""
+        values = [v for made, v in zip(self._stamps, self._values, strict=True) if made >= since]
+        return max(values) - min(values) if values else 0.0
+
     def age(self, now: float) -> float:
         """Return the time since the last sample was made, or since the window was opened."""
         return now - self._last

@@ -120,3 +120,19 @@ def test_trees_of_operations_agree_with_python(text):
         assert 'a weight' in line  # rad + rad² is refused, as it should be
     else:
         assert value(text) == pytest.approx(eval(plain), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize('text', ['-rms(error) / 0', '1 / 0.0 * rms(error)'])
+def test_a_division_by_zero_is_found_before_anything_moves(text):
+    assert complaint(text).endswith('divides by zero')
+
+
+def test_what_cannot_be_read_names_no_file_that_nobody_has():
+    assert complaint('iae(error') == "reward 'iae(error' cannot be read: '(' was never closed"
+
+
+@pytest.mark.parametrize(('unit', 'right'), [
+    ('°C', 'degC'), ('kg m²', 'm^2'), ('meters', 'm'), ('Newton', 'N'), ('radians/s', 'rad')])
+def test_a_unit_in_other_letters_is_told_as_it_is_written_here(unit, right):
+    with pytest.raises(TaskError, match=rf'write .* as {right.replace("^", ".")}$'):
+        dimension(unit)

@@ -305,3 +305,31 @@ def test_a_limit_passed_before_the_values_were_set_is_not_theirs(rig):
     rig.robot.begin(VALUES, 0)
     result = rig.run(5, lambda: rig.robot.hear('x', 100.0, rig.target.clock - 1.0))
     assert result.outcome is Outcome.COMPLETED
+
+
+def start_that_is_answered_after(rig, seconds, then=lambda: None):
+    def start():
+        rig.target.calls.append('start')
+        return Answer(rig.target, after=round(seconds / robots.PERIOD), then=then)
+    rig.target.start = start
+
+
+def test_a_start_that_is_answered_when_the_motion_is_over_is_no_datum_and_is_told(rig):
+    start_that_is_answered_after(
+        rig, 0.4, lambda: setattr(rig, 'signal', lambda t: 0.01 * math.cos(20 * t)))
+    rig.robot.begin(VALUES, 0)
+    result = rig.run()
+    assert (result.outcome, result.is_datum) == (Outcome.START_FAILED, False)
+    assert 'answered after 0.40 s, when the motion was over' in result.reason
+    assert rig.is_as_it_was()
+
+
+def test_a_slow_start_with_motion_after_it_is_a_datum_and_is_known_to_be_slow(rig):
+    start_that_is_answered_after(rig, 0.4)
+    rig.robot.begin(VALUES, 0)
+    assert rig.run().is_datum
+    assert rig.robot.slow == pytest.approx(0.4, abs=0.02)
+    del rig.target.start
+    rig.robot.begin(VALUES, 0)
+    assert rig.run().is_datum
+    assert rig.robot.slow == 0.0
