@@ -20,10 +20,12 @@ whose message is one line with the path.
 """
 from __future__ import annotations
 
+import contextlib
 from io import BytesIO
 import json
 import math
 import os
+from pathlib import Path
 import stat
 from typing import Any
 import zipfile
@@ -70,6 +72,36 @@ def read_open(file: Any, name: str, most: int) -> bytes:
     if len(content) > most:
         raise FileError(f'{name}: grows beyond {most} bytes while it is read')
     return content
+
+
+def refuse_output(path: Path) -> None:
+    """Say what is wrong with a file that is to be made, before the work that fills it."""
+    if os.path.lexists(path):
+        raise FileError(f'{path}: exists; nothing is overwritten, give another file')
+    if not path.parent.is_dir():
+        raise FileError(f'{path}: there is no folder {path.parent}; make it first')
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FileError(f'{path}: the folder {path.parent} cannot be written to')
+
+
+def write_new(path: Path, text: str) -> None:
+    """Make a file that is whole or absent, and never in place of another; OSError if not."""
+    part = path.with_name(f'.{path.name}.{os.getpid()}.part')
+    try:
+        with part.open('x', encoding='utf-8') as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(part, path)  # which fails where there is one, unlike a renaming
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            with path.open('x', encoding='utf-8') as file:
+                file.write(text)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def parse_json(text: bytes, name: str, most: int = LINE) -> Any:

@@ -24,6 +24,7 @@ import contextlib
 from pathlib import Path
 
 import numpy as np
+from pacsbo_ros.files import FileError, refuse_output
 from pacsbo_ros.nodes.parameters import declare, Parameter, StartError
 from pacsbo_ros.nodes.plants import make_driver
 from pacsbo_ros.nodes.spinning import raise_priority, spin, steady_now, steady_timer
@@ -67,9 +68,10 @@ class RecordChirp(Node):
         self._driver = None
         self._output = Path(p.output).expanduser()
         self._simulated = p.plant in SIMULATED
-        if self._output.exists() or not self._output.parent.is_dir():
-            raise StartError(f'output is {p.output}, which exists or has no folder; give another '
-                             'with -p output:=FILE.csv')
+        try:
+            refuse_output(self._output)
+        except FileError as error:
+            raise StartError(f'output {error}') from error
         if not (self._simulated or p.arm):
             raise StartError(f'plant {p.plant} is real: let the pendulum hang free and still, '
                              'centre the arm, keep a hand at the switch, and add -p arm:=true')

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 import math
 from pathlib import Path
 
+from pacsbo_ros.files import write_new
 from pacsbo_ros.robots.furuta.parameters import Parameters
 from pacsbo_ros.robots.furuta.plant import Measurement, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.plausibility import Plausibility
@@ -155,8 +156,7 @@ class ChirpRecorder:
         for t, volts, theta, alpha in self.rows:
             last += math.remainder(alpha - last, 2 * math.pi)  # a driver may wrap its angle
             lines.append(f'{t:.4f},{volts:.5f},{theta:.6f},{last:.6f}')
-        with path.open('x', encoding='utf-8') as file:
-            file.write('\n'.join(lines) + '\n')
+        write_new(path, '\n'.join(lines) + '\n')
 
 
 def _from_hanging(alpha: float) -> float:

@@ -43,6 +43,7 @@ import sys
 
 import numpy as np
 from numpy.typing import NDArray
+from pacsbo_ros.files import refuse_output
 from pacsbo_ros.robots.furuta.plant import Plant, SAMPLE_PERIOD
 from pacsbo_ros.robots.furuta.prediction import (
     Candidate,
@@ -62,7 +63,7 @@ Array = NDArray[np.float64]
 HORIZON = 1.0  # s predicted from each start
 EVERY = 0.5  # s between starts
 SCALE = np.array([0.05, 0.03])  # rad, errors of theta and alpha that weigh the same
-THIN = 5  # every fifth sample of a stretch counts: neighbours say the same
+THIN = 5, 0.025  # every fifth sample of a stretch counts, or one in 25 ms: neighbours say the same
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,8 @@ def identify(sets: Sequence[tuple[Windows, float]], free: Sequence[Free] = FREE,
         parts = []
         for windows, weight in sets:
             error = predict(windows, candidates) - windows.truth[:, None]
-            error = error[..., THIN - 1::THIN] / SCALE[:, None, None, None]
+            thin = max(1, min(THIN[0], round(THIN[1] / windows.period)))
+            error = error[..., thin - 1::thin] / SCALE[:, None, None, None]
             error *= np.sqrt(weight / error[:, 0].size)
             parts.append(error.transpose(1, 2, 0, 3).reshape(len(many), -1))
         return np.nan_to_num(np.concatenate(parts, axis=1), nan=1e3, posinf=1e3, neginf=-1e3)
@@ -179,8 +181,10 @@ def split(recordings: Sequence[Recording]) -> tuple[Windows, Windows, str]:
                 f'every third of {len(recordings)} recordings')
     # Not its end: a chirp has frequencies there that the fit would never have seen.
     everything = cut(recordings, HORIZON, EVERY)
-    phase = (everything.begin - everything.begin[0]) % (3 * HORIZON) / HORIZON
-    return (everything.take(phase < 1.01), everything.take(np.abs(phase - 2) < 0.01),
+    # Counted, not timed: half a second need not be a whole number of samples.
+    number = np.arange(len(everything.source))
+    phase = (number - np.searchsorted(everything.source, everything.source)) % 6
+    return (everything.take(phase <= 2), everything.take(phase == 4),
             'every third second')
 
 
@@ -229,10 +233,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog='python -m pacsbo_ros.robots.furuta.identify',
                                      description='Make a preset file from a recording.')
     parser.add_argument('recording', type=Path, help='CSV with the columns t,volts,theta,alpha')
-    parser.add_argument('--output', type=Path, help='preset file; default: FILE.yaml')
+    parser.add_argument('--output', type=Path, help='preset file, .yaml, which must not exist; '
+                        'default: FILE.yaml')
     options = parser.parse_args(arguments)
     output = options.output or options.recording.with_suffix('.yaml')
     try:
+        if output.suffix != '.yaml':
+            raise ValueError(f'{output}: a preset file ends in .yaml; give another with --output')
+        refuse_output(output)
         recordings = read_recordings(options.recording)
         fit, held_out, said = split(recordings)
         flipped = wrong_way(fit)

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.robots.furuta.integrator import Integrator
 from pacsbo_ros.robots.furuta.parameters import Coefficients, Parameters
-from pacsbo_ros.robots.furuta.recordings import Recording, SMOOTHER
+from pacsbo_ros.robots.furuta.recordings import Recording, smoother_length
 
 Array = NDArray[np.float64]
 
@@ -87,7 +87,7 @@ def cut(recordings: Sequence[Recording], horizon: float, every: float, begin: fl
         raise ValueError('the recordings have different sampling periods; give them one by one')
     samples, stride = round(horizon / period), max(1, round(every / period))
     history = int(np.ceil(LONGEST_DELAY / period)) + 1
-    margin = SMOOTHER[0] // 2  # the smoother is one-sided at the ends
+    margin = smoother_length(period) // 2  # the smoother is one-sided at the ends
     start, volts, truth, begins, source = [], [], [], [], []
     for number, recording in enumerate(recordings):
         states = recording.states()

@@ -24,16 +24,16 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from pacsbo_ros.files import FileError, parse_yaml, read_bytes, TEXT
+from pacsbo_ros.files import FileError, parse_yaml, read_bytes, TEXT, write_new
 from pacsbo_ros.robots.furuta.parameters import Parameters
 from pacsbo_ros.robots.furuta.plant import Plant
 import yaml
 
 
 def write_preset(plant: Plant, path: Path, remark: str) -> None:
-    """Write a plant with all its numbers."""
+    """Write a plant with all its numbers; never over another file."""
     text = yaml.safe_dump(asdict(plant), sort_keys=False)
-    path.write_text(f'# {remark} Units: SI; docs/furuta.md.\n{text}', 'utf-8')
+    write_new(path, f'# {remark} Units: SI; docs/furuta.md.\n{text}')
 
 
 def read_preset(path: Path) -> Plant:

@@ -34,13 +34,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from pacsbo_ros.files import FileError, read_bytes, RECORDS
+from scipy.interpolate import PchipInterpolator
 from scipy.signal import savgol_filter
 
 Array = NDArray[np.float64]
 
 COLUMNS = ('t', 'volts', 'theta', 'alpha')
 SHORTEST = 2.0  # s
-SMOOTHER = (9, 3)  # samples and order of the Savitzky-Golay filter that gives velocities
+# Half length in s, fewest samples and order of the Savitzky-Golay filter that gives velocities: 9
+# samples at 4 and 5 ms. At 50 Hz as many would smooth a swing of 5 Hz away.
+SMOOTHER = (0.0178, 5, 3)
+LONGEST_GAP = 0.0155  # s; what record_chirp lets pass is put on an even grid
 # Recordings that come with the package; what is fitted is fitted to the others of each file.
 PACKAGED = {'chirps': 'qube_chirps.csv', 'swing_ups': 'qube_swing_ups.csv'}
 HELD_OUT = {'chirps': (4, 5), 'swing_ups': (3, 6, 9, 12, 15)}
@@ -77,9 +81,32 @@ class Recording:
 
     def states(self) -> Array:
         """Return smoothed angles and velocities, (4, n): the device's own filters would lag."""
-        length, order = SMOOTHER
-        return np.stack([savgol_filter(angle, length, order, deriv=deriv, delta=self.period)
+        length = smoother_length(self.period)
+        return np.stack([savgol_filter(angle, length, SMOOTHER[2], deriv=deriv, delta=self.period)
                          for deriv in (0, 1) for angle in (self.theta, self.alpha)])
+
+
+def smoother_length(period: float) -> int:
+    """Return the samples of the smoother."""
+    half, fewest, _ = SMOOTHER
+    return max(fewest, 2 * round(half / period) + 1)
+
+
+def evenly(t: Array, volts: Array, theta: Array, alpha: Array) -> tuple[Array, ...]:
+    """Return the samples on an even grid if they jitter; the voltage is held as it was."""
+    columns = t, volts, theta, alpha
+    if not all(np.isfinite(column).all() for column in columns) or len(t) < 3:
+        return columns
+    steps = np.diff(t)
+    period = float(np.median(steps))
+    if (steps <= 0).any() or steps.max() > max(1.5 * period, LONGEST_GAP):
+        return columns
+    if np.abs(t - np.linspace(t[0], t[-1], len(t))).max() < 0.02 * period:
+        return columns
+    grid = t[0] + period * np.arange(int((t[-1] - t[0]) / period * (1 + 1e-9)) + 1)
+    held = np.searchsorted(t, grid + 1e-9, side='right') - 1
+    return (grid, volts[held], *(PchipInterpolator(t, angle)(np.minimum(grid, t[-1]))
+                                 for angle in (theta, alpha)))
 
 
 def _fault(t: Array, volts: Array, theta: Array, alpha: Array) -> str | None:
@@ -132,7 +159,7 @@ def read_recordings(path: Path | str) -> tuple[Recording, ...]:
     """Read a file of one or more recordings; every fault is a RecordingError of one line."""
     path = Path(path)
     try:
-        text = read_bytes(path, RECORDS).decode('utf-8')
+        text = read_bytes(path, RECORDS).decode('utf-8-sig')
     except FileError as error:
         raise RecordingError(error) from error
     except UnicodeDecodeError as error:
@@ -144,6 +171,9 @@ def read_recordings(path: Path | str) -> tuple[Recording, ...]:
     if missing:
         raise RecordingError(f'{path}: no column {", ".join(missing)} in its first line; need '
                              f'{",".join(COLUMNS)} (and recording, if it holds several)')
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise RecordingError(f'{path}: the column {twice[0]} is there twice; keep one')
     rows = []
     for i, line in lines[1:]:
         try:
@@ -158,11 +188,12 @@ def read_recordings(path: Path | str) -> tuple[Recording, ...]:
     table = np.array(rows).reshape(-1, len(names))
     columns = [table[:, names.index(name)] for name in COLUMNS]
     if 'recording' not in names:
-        return (Recording(path.stem, *columns),)
+        return (Recording(path.stem, *evenly(*columns)),)
     number = table[:, names.index('recording')]
     if not np.isfinite(number).all():
         raise RecordingError(f'{path}: the column recording holds a number that is not finite')
-    return tuple(Recording(f'{path.stem} {i:g}', *(column[number == i] for column in columns))
+    return tuple(Recording(f'{path.stem} {i:g}', *evenly(*(column[number == i]
+                                                           for column in columns)))
                  for i in dict.fromkeys(number.tolist()))
 
 

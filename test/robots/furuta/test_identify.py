@@ -18,11 +18,11 @@ import math
 
 import numpy as np
 from pacsbo_ros.robots.furuta.driver import SimulatedDriver
-from pacsbo_ros.robots.furuta.identify import EVERY, FREE, HORIZON, identify, main
+from pacsbo_ros.robots.furuta.identify import EVERY, FREE, HORIZON, identify, main, split
 from pacsbo_ros.robots.furuta.prediction import Candidate, cut, persistence, rmse
 from pacsbo_ros.robots.furuta.preset_file import read_preset, write_preset
 from pacsbo_ros.robots.furuta.presets import CALIBRATED, PRESETS
-from pacsbo_ros.robots.furuta.recordings import packaged
+from pacsbo_ros.robots.furuta.recordings import packaged, Recording
 import pytest
 
 TRUE = replace(
@@ -140,3 +140,42 @@ def test_a_faulty_preset_file_is_refused_in_one_line(content, said, tmp_path):
     with pytest.raises(ValueError, match=said) as caught:
         read_preset(path)
     assert '\n' not in str(caught.value)
+
+
+def test_a_preset_replaces_no_file_and_ends_as_presets_do(device, tmp_path, capsys):
+    recording = tmp_path / 'mine.csv'
+    recording.write_bytes(device.read_bytes())
+    there = tmp_path / 'there.yaml'
+    there.write_text('# by hand\n')
+    locked = tmp_path / 'locked'
+    for output, said in ((recording, 'ends in .yaml'), (tmp_path / 'a.txt', 'ends in .yaml'),
+                         (there, 'nothing is overwritten'),
+                         (locked / 'a.yaml', 'there is no folder')):
+        assert main([str(recording), '--output', str(output)]) == 1
+        error = capsys.readouterr().err
+        assert said in error
+        assert error.count('\n') == 1
+    assert recording.read_bytes() == device.read_bytes()
+    assert there.read_text() == '# by hand\n'
+    assert sorted(path.name for path in tmp_path.iterdir()) == ['mine.csv', 'there.yaml']
+
+
+@pytest.mark.parametrize('period', [0.02, 0.0477, 0.003, 0.001])
+def test_every_rate_leaves_stretches_to_fit_and_to_hold_out(period):
+    chirp = packaged('chirps', held_out=False)[0]
+    t = np.arange(0, chirp.t[-1] - chirp.t[0], period)
+    held = np.searchsorted(chirp.t - chirp.t[0], t + 1e-9, side='right') - 1
+    recording = Recording('mine', t, chirp.volts[held], chirp.theta[held], chirp.alpha[held])
+    fit, held_out, _ = split([recording])
+    assert len(fit.begin) > 2 * len(held_out.begin) > 0
+    assert not set(fit.begin) & set(held_out.begin)
+
+
+def test_speeds_are_right_at_every_rate():
+    for period in (0.02, 0.005, 0.001):
+        t = period * np.arange(round(4 / period))
+        alpha = math.pi + 0.3 * np.sin(2 * math.pi * 3 * t)
+        recording = Recording('mine', t, np.sin(t), 0.3 * np.sin(9 * t), alpha)
+        true = 0.3 * 2 * math.pi * 3 * np.cos(2 * math.pi * 3 * t)
+        error = recording.states()[3] - true
+        assert np.abs(error[10:-10]).max() < (0.5 if period == 0.02 else 0.05)

@@ -93,6 +93,7 @@ def test_a_faulty_recording_is_refused_in_one_line(fault, tmp_path):
     (f'{HEADER}\n1,2,x,4\n', 'line 2 holds something that is no number'),
     (f'{HEADER}\n1,2,3\n', 'line 2 has 3 cells'),
     ('', 'no column'),
+    (f'{HEADER},alpha\n1,2,3,4,5\n', 'the column alpha is there twice'),
 ])
 def test_a_file_that_is_no_table_is_refused_in_one_line(content, said, tmp_path):
     path = tmp_path / 'mine.csv'
@@ -100,6 +101,32 @@ def test_a_file_that_is_no_table_is_refused_in_one_line(content, said, tmp_path)
     with pytest.raises(RecordingError, match=said) as caught:
         read_recordings(path)
     assert '\n' not in str(caught.value)
+
+
+def test_a_mark_of_its_encoding_is_no_part_of_the_first_column(tmp_path):
+    path = write(tmp_path / 'mine.csv', rows())
+    path.write_bytes(b'\xef\xbb\xbf' + path.read_bytes())
+    assert read_recordings(path)[0].duration == pytest.approx(2.995)
+
+
+@pytest.mark.parametrize('late', [0.0005, 0.0035])
+def test_samples_that_jitter_are_put_on_an_even_grid(late, tmp_path):
+    # As record_chirp makes them: now and then a sample is late or left out, and t says so.
+    t = rows()[:, 0] + late * (np.arange(600) % 7 == 3)
+    t = np.delete(t, np.arange(50, 600, 90))
+    table = np.stack([t, np.sin(9 * t), 0.3 * np.sin(9 * t), math.pi + 0.5 * np.sin(8 * t)], 1)
+    (recording,) = read_recordings(write(tmp_path / 'mine.csv', table))
+    assert np.diff(recording.t) == pytest.approx(0.005, rel=0.01)
+    assert recording.theta == pytest.approx(0.3 * np.sin(9 * recording.t), abs=2e-3)
+    assert recording.alpha == pytest.approx(math.pi + 0.5 * np.sin(8 * recording.t), abs=2e-3)
+    assert recording.volts == pytest.approx(np.sin(9 * recording.t), abs=0.15)
+
+
+def test_two_rates_in_one_recording_count_as_their_times_say(tmp_path):
+    t = np.cumsum(np.where(np.arange(800) < 400, 0.005, 0.007))
+    table = np.stack([t, np.sin(9 * t), 0.3 * np.sin(9 * t), math.pi + 0.5 * np.sin(8 * t)], 1)
+    (recording,) = read_recordings(write(tmp_path / 'mine.csv', table))
+    assert recording.theta == pytest.approx(0.3 * np.sin(9 * recording.t), abs=2e-3)
 
 
 def test_a_missing_file_is_named(tmp_path):
