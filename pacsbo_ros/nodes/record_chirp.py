@@ -58,6 +58,7 @@ class RecordChirp(Node):
     """Wire a ChirpRecorder to a driver."""
 
     punctual = True
+    interrupted = 1  # half a recording is none
 
     def __init__(self, **options) -> None:
         """Refuse what cannot end well, then open the plant with zero volts."""
@@ -131,9 +132,12 @@ class RecordChirp(Node):
                 self._driver.write(0.0)
 
     def destroy_node(self) -> None:
-        """Leave with zero volts."""
+        """Leave with zero volts, and say so if the chirp was not over."""
         self._stop()
         if self._driver is not None:
+            if not self.done.done():
+                self.get_logger().error('zero volts, nothing written: ended before the chirp was '
+                                        'over')
             self._driver.close()
         super().destroy_node()
 

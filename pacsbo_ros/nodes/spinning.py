@@ -156,7 +156,8 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
     """
     Run one node until a signal ends it or its future `done`; return its exit code.
 
-    A node that says that it is `punctual` is scheduled in real time.
+    A node that says that it is `punctual` is scheduled in real time. A signal is a good end,
+    unless the node has a code for it, `interrupted`.
     """
     # rclpy's own handlers would invalidate all publishers before the node could send its last
     # words, which switch a robot off. A handler of Python's runs at the main thread's next step,
@@ -204,4 +205,4 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
         if node is not None:
             node.destroy_node()
         rclpy.try_shutdown()
-    return 0 if _interrupted.is_set() else getattr(node, 'exit_code', 0)
+    return getattr(node, 'interrupted' if _interrupted.is_set() else 'exit_code', 0)

@@ -252,6 +252,7 @@ class Cart(Robot):
 def cart(tmp_path, monkeypatch):
     """Make a folder with a robot in Python, which is where we are."""
     (tmp_path / 'my_cart.py').write_text(CART)
+    (tmp_path / 'my_exit.py').write_text('import sys\nsys.exit(3)\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, 'my_cart', raising=False)
     return tmp_path
@@ -271,6 +272,7 @@ def test_a_robot_in_python_is_served_watched_and_tuned_by_the_same_table(cart):
     ({'robot': 'my_cart:Card'}, "has no attribute 'Card'"),
     ({'robot': 'no_cart:Cart'}, "No module named 'no_cart'"),
     ({'robot': 'my_cart'}, 'my_module:MyRobot'),
+    ({'robot': 'my_exit:Cart'}, 'SystemExit: 3'),
     ({'robot': 'my_cart:Cart', 'iterations': '1'}, 'iterations is 1'),
 ])
 def test_a_robot_that_cannot_be_loaded_is_named_in_one_line(cart, given, words):

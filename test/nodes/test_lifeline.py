@@ -33,6 +33,7 @@ import os, signal, sys, time
 def end(*_):
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second word to end, while it ends
     open(sys.argv[2], 'a').write('ended ' + sys.argv[1] + chr(10))
+    print('last words', flush=True)
     sys.exit(0)
 signal.signal(signal.SIGTERM, end)
 open(sys.argv[2], 'a').write(f'{os.getpid()} {sys.argv[1]}' + chr(10))
@@ -41,9 +42,10 @@ while True:
     time.sleep(0.02)
 """
 folder = sys.argv[1]
-names = ('safety_monitor', 'furuta_controller', 'pacsbo_optimizer')
+names = sys.argv[2:]
 bringup.processes = lambda *_: [bringup.Process(
-    n, n, node=False, arguments=('-c', child, n, folder + '/said')) for n in names]
+    n, n, package='' if n == 'program' else bringup.PACKAGE, node=False,
+    arguments=('-c', child, n, folder + '/said')) for n in names]
 bringup.check = lambda *_: None  # of the files of real nodes
 run._found = lambda _: sys.executable
 raise SystemExit(run.main([]))
@@ -71,8 +73,8 @@ def hear_hang_up():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-def launch(folder, words=(), **options):
-    process = subprocess.Popen([*words, sys.executable, '-c', LAUNCHER, str(folder)],
+def launch(folder, words=(), names=NAMES, **options):
+    process = subprocess.Popen([*words, sys.executable, '-c', LAUNCHER, str(folder), *names],
                                preexec_fn=hear_hang_up, **options)
     lines = wait_for(lambda: len(said(folder)) >= 3 and said(folder), 'three processes')
     return process, [int(line.split()[0]) for line in lines]
@@ -94,6 +96,26 @@ def test_a_signal_to_the_launcher_has_all_end_in_order(tmp_path, number):
     assert all(map(gone, pids))
     ended = [line for line in said(tmp_path) if line.startswith('ended')]
     assert sorted(ended) == sorted(f'ended {name}' for name in NAMES)
+
+
+def test_an_optimiser_that_is_killed_is_told_with_what_to_do(tmp_path):
+    process, pids = launch(tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    optimizer = next(line for line in said(tmp_path) if line.endswith('pacsbo_optimizer'))
+    os.kill(int(optimizer.split()[0]), signal.SIGKILL)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert b'pacsbo_optimizer was ended by signal 9; go on with resume:=' in told
+    assert all(map(gone, pids))
+
+
+def test_the_last_words_of_our_nodes_are_passed_on_and_those_of_a_tasks_programs_are_not(tmp_path):
+    process, _ = launch(tmp_path, names=('safety_monitor', 'program', 'pacsbo_optimizer'),
+                        stdout=subprocess.PIPE, text=True)
+    process.terminate()
+    output, _ = process.communicate(timeout=60)
+    spoke = {line.split()[0] for line in output.splitlines() if line.endswith('last words')}
+    assert spoke == {'[safety_monitor]', '[pacsbo_optimizer]'}
+    assert 'alive' in output
 
 
 def test_a_killed_launcher_takes_its_processes_with_it_and_they_end_in_order(tmp_path):

@@ -27,7 +27,7 @@ def test_a_recording_of_the_simulated_pendulum_can_be_identified(alone, tmp_path
     assert recording.duration == pytest.approx(3.0, abs=0.01)
     again = alone.start('record_chirp', duration=3.0, output='mine.csv')
     assert again.wait() == 2
-    assert 'which exists' in again.output
+    assert 'mine.csv: exists; nothing is overwritten' in again.output
 
 
 def test_nothing_real_moves_before_a_person_says_that_it_hangs(alone):
@@ -47,7 +47,8 @@ def test_a_recorder_that_is_ended_leaves_zero_volts(graph, tmp_path):
     recorder = graph.start('record_chirp', plant='topics', arm=True, output='mine.csv')
     wait_for(lambda: log.exists() and any(motor(log)), 'a voltage')
     recorder.signal(signal.SIGTERM)
-    recorder.wait()
+    assert recorder.wait() == 1
+    assert 'nothing written: ended before' in recorder.output
     wait_for(lambda: motor(log)[-1] == 0.0, 'zero volts')
     assert not (tmp_path / 'mine.csv').exists()
 

@@ -112,6 +112,7 @@ WRONG = [
     (changed('tuned', 'p', 'node', value='joint_pid'), 'like /joint_pid'),
     (changed('tuned', 'p', 'node', remove=True), "lacks 'node'"),
     (changed('tuned', 'd', 'parameter', value='p'), 'tuned twice'),
+    (changed('tuned', 'd', 'parameter', value=' '), 'give a name or leave it out'),
     (changed('tuned', 'p q', value=GOOD['tuned']['p']), 'letters'),
     (changed('episode', remove=True), "lacks 'episode'"),
     (changed('episode', 'duration', value=-1.0), '0.05 to 3600'),
