@@ -54,18 +54,25 @@ def main() -> int:
     console = Console()
     results = {}
     table = Table(Column('name', no_wrap=True), 'value', 'unit', 'goal', 'met')
+    broken = []
     for area in arguments.areas or areas:
         with console.status(f'measuring {area}'):
-            for name, value, unit, goal in importlib.import_module(f'bench.bench_{area}').run():
-                met = meets(value, goal)
-                results[name] = {'value': value, 'unit': unit, 'goal': goal, 'met': met}
-                table.add_row(name, f'{value:.4g}', unit, goal or '',
-                              {True: '[green]yes', False: '[red]no', None: ''}[met])
+            try:
+                for name, value, unit, goal in importlib.import_module(
+                        f'bench.bench_{area}').run():
+                    met = meets(value, goal)
+                    results[name] = {'value': value, 'unit': unit, 'goal': goal, 'met': met}
+                    table.add_row(name, f'{value:.4g}', unit, goal or '',
+                                  {True: '[green]yes', False: '[red]no', None: ''}[met])
+            except Exception as error:  # the other areas still have something to say
+                broken.append(f'{area} broke off: {type(error).__name__}: {error}')
     console.print(table)
+    for line in broken:
+        console.print(line, style='red')
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(json.dumps(results, indent=2) + '\n')
     console.print(f'written to {arguments.output}')
-    return int(any(r['met'] is False for r in results.values()))
+    return int(bool(broken) or any(r['met'] is False for r in results.values()))
 
 
 if __name__ == '__main__':

@@ -91,27 +91,28 @@ class Stamps:
 @contextmanager
 def graph(folder: Path) -> Iterator[None]:
     """Run the whole graph with its page, in real time."""
-    settings = folder / 'params.yaml'
-    settings.write_text(f'/**/dashboard:\n  ros__parameters: {{port: {PORT}}}\n')
     command = [sys.executable, '-m', 'pacsbo_ros.nodes.run', 'speed:=1', 'iterations:=1000',
-               'dashboard:=true', f'run_dir:={folder / "run"}', f'params_file:={settings}']
-    with (folder / 'log').open('w') as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+               'dashboard:=true', f'dashboard_port:={PORT}', f'run_dir:={folder / "run"}']
+    log = folder / 'log'
+    with log.open('w') as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
     try:
-        _wait_for_page()
+        _wait_for_page(process, log)
         yield
     finally:
-        process.send_signal(signal.SIGINT)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
         process.wait(60)
 
 
-def _wait_for_page() -> None:
+def _wait_for_page(process: subprocess.Popen, log: Path) -> None:
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline and process.poll() is None:
         with suppress(OSError), urlopen(f'http://127.0.0.1:{PORT}/', timeout=5):
             return
         time.sleep(0.2)
-    raise RuntimeError('the page did not come up within 60 s')
+    last = log.read_text().strip().splitlines()[-1:]
+    raise RuntimeError(f'the page did not come up: {"".join(last) or "the graph says nothing"}')
 
 
 class Tab(threading.Thread):
