@@ -140,6 +140,22 @@ def test_no_two_test_files_have_one_name():
     assert sorted({n for n in names if names.count(n) > 1}) == []
 
 
+def test_no_test_file_is_skipped_while_it_is_imported_but_for_ros():
+    """The collector of launch_testing imports them itself: such a skip skips a whole folder."""
+    wanted = [(path.name, name) for path in sorted((ROOT / 'test').rglob('*.py'))
+              for name in re.findall(r"^(?:\w+ = )?pytest\.importorskip\('([\w.]+)",
+                                     path.read_text(), re.MULTILINE)]
+    allowed = {'rclpy', 'launch_testing', 'launch_testing_ros'}
+    assert [(file, name) for file, name in wanted if name not in allowed] == []
+
+
+def test_the_tests_are_collected_without_plugins_of_pytest():
+    """On a machine with ROS 2 there is no xdist and nothing that tries a test again."""
+    done = run(sys.executable, '-m', 'pytest', '-p', 'no:xdist', '-p', 'no:rerunfailures',
+               '--collect-only', '-q', 'test/view', cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_folder_of_tests_is_run_by_ctest():
     text = (ROOT / 'CMakeLists.txt').read_text()
     areas = re.search(r'foreach\(area ([\w ]+)\)', text).group(1).split()
