@@ -23,6 +23,7 @@ from xml.etree import ElementTree
 
 from pacsbo_ros.robots.contract import Outcome
 import pytest
+from tools.site_links import LINK, OUTSIDE, SOURCE, turned
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERFACES = sorted([*ROOT.glob('msg/*.msg'), *ROOT.glob('action/*.action')])
@@ -194,6 +195,30 @@ def test_most_of_the_package_serves_the_default_launch():
     assert len(shares) == 3, done.stderr
     assert shares[1] >= 75
     assert shares == sorted(shares)
+
+
+PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md'), *ROOT.glob('examples/*/*.md')])
+
+
+@pytest.mark.parametrize('path', PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_link_of_a_page_leads_somewhere(path):
+    text = re.sub(r'^```.*?^```', '', path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    targets = [m['target'] for pattern in (LINK, SOURCE) for m in pattern.finditer(text)]
+    assert [t for t in targets if not (path.parent / t).exists()] == []
+
+
+def test_links_to_what_stands_outside_docs_work_on_the_site():
+    known = {*OUTSIDE, 'using.md', 'images/run.gif', 'evidence/safety/safety.md'}
+    for page, said, made in (
+            ('using.md', 'see [it](../SAFETY.md#stop)', 'see [it](SAFETY.md#stop)'),
+            ('using.md', '[cart](../examples/cart_pole)', '[cart](examples/cart_pole/README.md)'),
+            ('README.md', '![a run](docs/images/run.gif)', '![a run](images/run.gif)'),
+            ('README.md', '[use](docs/using.md), [more](https://example.org/x.md), [this](#here)',
+             '[use](using.md), [more](https://example.org/x.md), [this](#here)'),
+            ('evidence/safety/safety.md', '[it](../../using.md)', '[it](../../using.md)'),
+            ('examples/cart_pole/README.md', '[use](../../docs/using.md), [code](cart_pole.py)',
+             '[use](../../using.md), code')):
+        assert turned(said, page, known) == made
 
 
 def test_the_program_in_the_readme_finds_the_peak():
