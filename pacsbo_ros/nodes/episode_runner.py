@@ -69,7 +69,7 @@ class EpisodeRunner(EpisodeServer):
         super().__init__('episode_runner', **options)
         self._guardian: Guardian | None = None  # until everything is checked
         p = declare(self, PARAMETERS)
-        self.done = Future()
+        self.done: Future = Future()
         self._launcher = _process(p.launcher)
         try:
             task = self._task = self._load(p.task_file)
@@ -113,7 +113,7 @@ class EpisodeRunner(EpisodeServer):
         for folder in dict.fromkeys(folders):
             originals = read_originals(folder)
             calls = ParameterCalls(self, list(originals))
-            if not spin_until(self, lambda c=calls: not c.ready(), patience):
+            if not spin_until(self, lambda: not calls.ready(), patience):  # noqa: B023
                 raise TaskError(f'{calls.ready()[0]} is not there; values of the run in {folder} '
                                 'have to be put back first')
             failure = put_back(self, calls, originals, patience)

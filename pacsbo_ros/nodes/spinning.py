@@ -133,7 +133,7 @@ def _set_priority(nice: int) -> None:
 
 def wait_for_message(node: Node, kind: type, topic: str, qos: QoSProfile, timeout: float):
     """Return the first message of a topic; None if none comes, or a signal ends the process."""
-    arrived = Future()
+    arrived: Future = Future()
     subscription = node.create_subscription(
         kind, topic, lambda m: None if arrived.done() else arrived.set_result(m), qos)
     executor = SingleThreadedExecutor(context=node.context)
@@ -175,7 +175,7 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
                signal_handler_options=SignalHandlerOptions.NO)
     node = None
     executor = SingleThreadedExecutor()
-    over = Future()
+    over: Future = Future()
 
     def await_signal() -> None:
         while os.read(wake, 1)[0] not in ENDING:

@@ -192,7 +192,10 @@ class Robot(Protocol):
     """Anything whose values can be tuned by episodes; RobotError where it cannot go on."""
 
     period: float  # s between two ticks
-    waits: bool  # it stands still between ticks, as a simulation does
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether it stands still between ticks, as a simulation does."""
 
     @property
     def description(self) -> Description:
