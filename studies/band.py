@@ -25,7 +25,9 @@ Measure the Student-t band with the goal choice: safety, regret, wrong length sc
   corridors  the part of that which a method misses that keeps MARGIN·R above the threshold:
              what lies behind corridors that noise closes
   truth      true length scale in units of the one that the optimiser is told
-  prior      `scale_prior` in units of the standard deviation of the function over the box
+  prior      `scale_prior` in units of the standard deviation of the function over the box;
+             no size is told nothing, all others are told the default
+  unsafe_at  the first unsafe sample; blind if it was also the first beyond the jump
 
 Functions FIRST + i are for reports; rule and choice were made with 5000 to 5119, 20 000 to 20 099
 were looked at on the way, 40 000 and up are the calibration's. Function, noise and the
@@ -55,11 +57,14 @@ from studies.worlds import make_world, NOISE, points, SIDE, World, WORLDS
 
 FIRST = 60_000
 SAMPLES, EARLY = 30, 12
+MARKS = (4, 5, 6, 8, 10, 12, 15, 20, 25, 30)  # samples at which regret is noted
 PAPER = "paper's kind"
 METHODS: dict[str, dict[str, Any]] = {
     'default': {},
     'auto': {'length_scale_factors': FACTORS},
     'told': {'length_scale_factors': (1.0,)},
+    'no size': {'scale_prior': 0.0},
+    'told, no size': {'length_scale_factors': (1.0,), 'scale_prior': 0.0},
     'step 0.3': {'step': 0.3},
     'step 0.1': {'step': 0.1},
     'scale_free': {'rule': 'scale_free'},
@@ -115,7 +120,9 @@ def run(key: Record, rule: RuleMaker | None = None) -> Record:
         **changes)
     optimizer = SafeOptimizer(settings, int(rng.integers(1 << 31)), rule=rule)
     found, unsafe, seconds, ended = [], 0, 0.0, ''
+    beyond, unsafe_at, blind = False, 0, False
     for x in starts:
+        beyond |= _beyond(world, x)
         found.append(float(world.h(x[None])[0]))
         # A start is safe by assumption: noise may not contradict it.
         optimizer.tell(x, [max(found[-1] + world.noise(x, rng), world.threshold)])
@@ -129,6 +136,9 @@ def run(key: Record, rule: RuleMaker | None = None) -> Record:
         x = np.array(proposal.point)
         found.append(float(world.h(x[None])[0]))
         unsafe += found[-1] < world.threshold
+        if unsafe == 1 and not unsafe_at:
+            unsafe_at, blind = len(found), not beyond and _beyond(world, x)
+        beyond |= _beyond(world, x)
         measured = found[-1] + world.noise(x, rng)
         begun = time.process_time()
         optimizer.tell(x, [measured])
@@ -136,10 +146,18 @@ def run(key: Record, rule: RuleMaker | None = None) -> Record:
     start = max(found[:len(starts)])
     reach, clear = (_reachable(world, n, starts, found[:len(starts)], m) for m in (0.0, MARGIN))
     steps = max(len(found) - len(starts), 1)
-    return {'unsafe': int(unsafe), 'left_early': left(world.best, found[:EARLY], start),
+    return {'unsafe': int(unsafe), 'unsafe_at': unsafe_at, 'blind': bool(blind),
+            'left_at': {str(m): left(world.best, found[:m], start) for m in MARKS},
+            'left_early': left(world.best, found[:EARLY], start),
             'left': left(world.best, found, start), 'reachable': left(reach, found, start),
             'corridors': left(reach, [clear], start), 'ended': ended,
             'ms': round(1e3 * seconds / steps, 3)}
+
+
+def _beyond(world: World, x: np.ndarray) -> bool:
+    """Tell whether a point lies on the low side of the jump; False where nothing jumps."""
+    words = getattr(world.h, 'keywords', {})
+    return 'anchor' in words and bool((x - words['anchor']) @ words['normal'] > 0)
 
 
 def left(top: float, found: Sequence[float], start: float) -> float:
