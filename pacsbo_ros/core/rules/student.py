@@ -138,14 +138,9 @@ class StudentRule(Rule):
         """Give the normal quantile and what the unknown scale adds to it."""
         t, z = float(self.outputs[output].q[:, -1].max()), -float(ndtri(self._rho))
         return (Term('function', z, 'longer length_scales if they hold'),
-                Term('unknown scale', max(t - z, 0.0), self._advice),
+                Term('unknown scale', max(t - z, 0.0), 'starts further apart, a '
+                     'scale_prior that is nearer to the size of the values'),
                 Term('predictor', max(self._m[output] - 1.0, 0.0) * t, 'no predictor'))
-
-    @property
-    def _advice(self) -> str:
-        size = self.settings.scale_prior
-        return 'starts further apart, a ' + (
-            f'scale_prior below {size:g} if values are smaller' if size else 'scale_prior')
 
     def notices(self) -> tuple[str, ...]:
         """Say which output drifts, is rougher than told or leaves the grid of length scales."""
