@@ -67,9 +67,10 @@ class Case(NamedTuple):
 
 
 CASES = {
-    'told': Case('student', (0.03, 0.1), 0.03, (('told', 1.0),)),
-    'averaged': Case('averaged', (0.05,), 0.05, (
-        ('default', 1.0), *(('auto', truth) for truth in (0.5, 1.0, 2.0, 4.0)))),
+    'told': Case('student', (0.03, 0.1), 0.03, (('told', 1.0), ('told, no size', 1.0))),
+    'averaged': Case('averaged', (0.05, 0.1), 0.05, (
+        ('default', 1.0), ('no size', 1.0),
+        *(('auto', truth) for truth in (0.5, 1.0, 2.0, 4.0)))),
 }
 
 
@@ -102,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog='python -m studies.calibrate',
                                      description='Calibrate the rule student.')
     records.add_options(parser, 'results/calibrate')
-    parser.add_argument('--functions', type=int, default=96, help='runs per kind of start')
+    parser.add_argument('--functions', type=int, default=288, help='runs per kind of start')
     parser.add_argument('--lengths', choices=list(CASES), default='told', help='length scales')
     parser.add_argument('--ship', type=Path, default=SHIPPED, help='folder to write to')
     options = parser.parse_args(arguments)

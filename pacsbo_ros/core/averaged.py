@@ -43,12 +43,13 @@ from pacsbo_ros.core.history import RIVALS
 from pacsbo_ros.core.kernels import Array, Kernel, SHAPES
 from pacsbo_ros.core.proposals import NormEstimate
 from pacsbo_ros.core.rkhs import reciprocal_covariance_integral
-from pacsbo_ros.core.scale import Prior, Scale, SQUARES
+from pacsbo_ros.core.scale import Prior, Scale, SQUARES, UNKNOWN
 from pacsbo_ros.core.student import MISFIT, posteriors_of_scale, Student
 from scipy.special import ndtr, ndtri
 
 SHARED = 0.4  # part of the risk for length scales whether or not they matter at a point
 ALARM = 0.8  # weight of the shortest or longest length scale that is worth a sentence
+SMALL, FEW = 0.1, 5  # share of the expected size, and points that show it, worth a sentence
 Data = tuple[Array, Array]  # means of all distinct points and their variances
 Field = tuple[Array, Array, Array]  # mean, signal error/s², noise variance of the mean
 
@@ -185,6 +186,17 @@ class Averaged:
             if len(weights) > 1 and weights[end] > ALARM and end != 1.0:
                 yield (f'{name} asks for length_scales {word} than the grid: the factor {end:g} '
                        f'has the weight {weights[end]:.2f}; give a guess that is {word}')
+
+    def dwarfed(self, name: str) -> Iterator[str]:
+        """Say that the values are far smaller than was expected of them."""
+        if self.prior.size > 0 and len(self.main.y) >= FEW:
+            alone = posteriors_of_scale([self.main.correlations], self.main.y, self.main.r2,
+                                        UNKNOWN)[0]
+            size = math.sqrt(alone.square)
+            if size < SMALL * self.prior.size:
+                yield (f'{name} is of size {size:.2g} where scale_prior expects '
+                       f'{self.prior.size:g}, so less is called safe than could be; set '
+                       f'scale_prior to {2 * size:.2g}, or scale the values')
 
     def norms(self, output: int, domains: Domains, share: float) -> Iterator[NormEstimate]:
         """Give the posterior of the RKHS norm on every domain: B is its 1 - share quantile."""

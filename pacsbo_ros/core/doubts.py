@@ -89,9 +89,10 @@ class Doubts:
                             for name, by in each if by > GREW)
 
     def notices(self) -> tuple[str, ...]:
-        """Say what came of the alarms, and which output leaves the grid of length scales."""
+        """Say what came of the alarms, and where length scales or size are not as expected."""
         return (*self.said, *(words for name, model in zip(
-            self.settings.names, self.models, strict=True) for words in model.leaves_grid(name)))
+            self.settings.names, self.models, strict=True)
+            for words in (*model.leaves_grid(name), *model.dwarfed(name))))
 
     def judge(self, samples: Samples) -> Array:
         """Test the newest sample by models that do not know it yet; give its residuals."""

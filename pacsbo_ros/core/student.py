@@ -42,7 +42,8 @@ the variance s²u(x) + n(x), with u = 1 - 2aᵀc + aᵀCa (signal) and n = Σ a_
 not grow with s). The band is sqrt(q²ŝ²u + z²n), z the normal quantile of ρ and q the factor with
 P(s·Z > q·ŝ | y) = ρ for a normal Z; without noise that is the quantile of Student's t.
 
-Assumption, in one sentence: h looks like a random function of this kernel, whatever its norm.
+Assumption, in one sentence: h looks like a random function of this kernel, whatever its norm, or
+of about the size that a prior gives it.
 
 Guarantee: a point is called safe if P(h(x) < threshold | data) <= ρ. Whatever rule picks the next
 point from those, it is unsafe with probability at most ρ, given the data; the sum over the

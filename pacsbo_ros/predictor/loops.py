@@ -168,7 +168,7 @@ def run(plan: Plan, index: int, predictor: Multiplier | None = None, explore: bo
     settings = Settings(
         dimension=n, constraints=0, reward_threshold=float(threshold), noise_bound=NOISE,
         length_scales=(ell,), candidates=CANDIDATES[n], starts=count, budget=plan.samples,
-        scale_prior=size * float(np.std(H)) if known else 0.0, domains=('box',))
+        domains=('box',), **({'scale_prior': size * float(np.std(H))} if known else {}))
     witness = Witness(drawn if explore else predictor or 1.0)
     optimizer = SafeOptimizer(settings, index % 16, witness)
     for x in starts:  # safe by assumption: noise may not contradict it

@@ -34,7 +34,7 @@ class Says:
 def tuned(predictor=None, size=1.0, steps=4, **changes):
     settings = Settings(**{
         'constraints': 1, 'length_scales': (0.2,), 'noise_bound': 0.01 * size, 'candidates': 100,
-        'budget': 20, 'starts': 3, 'tolerance': 1e-3 * size, **changes})
+        'budget': 20, 'starts': 3, 'tolerance': 1e-3 * size, 'scale_prior': 0.0, **changes})
     optimizer = SafeOptimizer(settings, predictor=predictor)
     for x in (0.4, 0.5, 0.55):
         optimizer.tell([x], measured(x, size))

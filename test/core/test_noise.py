@@ -120,7 +120,7 @@ def test_repeats_within_r_leave_the_scale_as_it_is():
 
 def test_a_run_that_can_only_repeat_says_at_once_which_output_and_what_would_help():
     optimizer = SafeOptimizer(Settings(
-        noise_bound=0.2, length_scales=0.05, candidates=200, starts=2,
+        scale_prior=0.0, noise_bound=0.2, length_scales=0.05, candidates=200, starts=2,
         output_names=('reward', 'tilt')))
     optimizer.tell([0.5], [1.0, 0.02])
     optimizer.tell([0.51], [1.0, 0.03])

@@ -172,6 +172,25 @@ def test_a_prior_keeps_the_scale_where_the_data_are_flat():
     assert told.scale.factor(1e-4) < flat.scale.factor(1e-4)
 
 
+def test_one_start_is_enough_where_a_size_is_expected_and_never_where_none_is():
+    def first(size):
+        optimizer = SafeOptimizer(Settings(
+            constraints=0, reward_threshold=0.0, scale_prior=size, candidates=200))
+        optimizer.tell([0.5], [1.0])
+        return optimizer.ask()
+    assert not isinstance(first(Settings().scale_prior), NothingToPropose)
+    assert isinstance(first(0.0), NothingToPropose)
+
+
+@pytest.mark.parametrize(('size', 'said'), [(0.002, True), (1.0, False)])
+def test_values_that_are_far_smaller_than_expected_are_told(size, said):
+    optimizer = SafeOptimizer(Settings(constraints=0, reward_threshold=-1.0, candidates=100,
+                                       starts=5, noise_bound=1e-4))
+    for x in (0.1, 0.3, 0.5, 0.7, 0.9):
+        optimizer.tell([x], [size * np.sin(20 * x)])
+    assert ('set scale_prior to' in ' '.join(optimizer.notices)) == said
+
+
 @pytest.mark.parametrize(('n', 'ell'), [(1, 0.1), (2, 0.3)])
 def test_b_is_near_the_norm_of_random_functions(n, ell):
     kernel, rng, ratios = Kernel('matern32', (ell,) * n), np.random.default_rng(5), []
@@ -229,7 +248,7 @@ def test_keeping_what_was_computed_proposes_what_computing_all_again_proposes(fa
 
 def test_the_band_is_the_envelope_of_what_each_length_scale_says():
     factors = (0.25, 0.5, 1.0, 2.0, 4.0)
-    optimizer = tuned(length_scale_factors=factors, length_scales=(0.1,))
+    optimizer = tuned(length_scale_factors=factors, length_scales=(0.1,), scale_prior=0.0)
     run(optimizer, 9)
     A, Y = optimizer.samples
     A, at = np.unique(A, axis=0, return_inverse=True)

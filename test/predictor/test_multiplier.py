@@ -93,8 +93,8 @@ def test_the_inputs_do_not_depend_on_the_scale_of_what_is_measured():
 
     for size in (1.0, 1000.0):
         optimizer = SafeOptimizer(Settings(
-            constraints=0, reward_threshold=-2 * size, noise_bound=0.01 * size, candidates=60), 0,
-            Keep())
+            constraints=0, reward_threshold=-2 * size, noise_bound=0.01 * size, candidates=60,
+            scale_prior=0.0), 0, Keep())
         for x in (0.4, 0.5, 0.7):
             optimizer.tell([x], [size * (0.3 + np.sin(9 * x))])
     np.testing.assert_allclose(shown[:3], shown[3:], rtol=1e-3, atol=1e-3)
@@ -103,7 +103,8 @@ def test_the_inputs_do_not_depend_on_the_scale_of_what_is_measured():
 
 def led(eta, told=()):
     """Run the optimiser, or go on after what was told; give all samples and the band."""
-    settings = Settings(constraints=0, reward_threshold=0.0, candidates=80, budget=12)
+    settings = Settings(constraints=0, reward_threshold=0.0, candidates=80, budget=12,
+                        scale_prior=0.0)
     optimizer = SafeOptimizer(settings, 3, eta)
     for x, y in told or (((0.4,), 0.2), ((0.45,), 0.4), ((0.5,), 0.5)):
         optimizer.tell(x, [y])

@@ -50,7 +50,8 @@ TAIL = 10  # experiments among which what is left is shared when the budget runs
 class StudentRule(Rule):
     """Ask the posterior of random functions of unknown scale."""
 
-    assumption = 'each output looks like a random function of its kernel, whatever its norm'
+    assumption = ('each output looks like a random function of its kernel, of about the size '
+                  'scale_prior, which the data may correct, or of any size if that is 0')
     spends = 'delta over the experiments of the budget, each at most its share'
     believes = True
     alarms = 0.1  # part of delta for false alarms of the test
@@ -137,7 +138,8 @@ class StudentRule(Rule):
         """Give the normal quantile and what the unknown scale adds to it."""
         t, z = float(self.outputs[output].q[:, -1].max()), -float(ndtri(self._rho))
         return (Term('function', z, 'longer length_scales if they hold'),
-                Term('unknown scale', max(t - z, 0.0), 'starts further apart, a scale_prior'),
+                Term('unknown scale', max(t - z, 0.0), 'starts further apart, a '
+                     'scale_prior that is nearer to the size of the values'),
                 Term('predictor', max(self._m[output] - 1.0, 0.0) * t, 'no predictor'))
 
     def notices(self) -> tuple[str, ...]:
