@@ -33,7 +33,7 @@ is numbered by (seed, index); the same number gives the same function whatever p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 import math
 
@@ -168,17 +168,19 @@ def run(plan: Plan, index: int, predictor: Multiplier | None = None, explore: bo
     settings = Settings(
         dimension=n, constraints=0, reward_threshold=float(threshold), noise_bound=NOISE,
         length_scales=(ell,), candidates=CANDIDATES[n], starts=count, budget=plan.samples,
-        domains=('box',), **({'scale_prior': size * float(np.std(H))} if known else {}))
+        domains=('box',))
+    if known:
+        settings = replace(settings, scale_prior=size * float(np.std(H)))
     witness = Witness(drawn if explore else predictor or 1.0)
     optimizer = SafeOptimizer(settings, index % 16, witness)
     for x in starts:  # safe by assumption: noise may not contradict it
         optimizer.tell(x, [max(measure(x), float(threshold))])
-    return _led(optimizer, witness, h, measure, float(H.max()), float(h(starts).max()))
+    return _recorded(optimizer, witness, h, measure, float(H.max()), float(h(starts).max()))
 
 
-def _led(optimizer: SafeOptimizer, witness: Witness, h: Callable[[Array], Array],
-         measure: Callable[[Array], float], top: float, best: float) -> Loops:
-    """Lead a run to its end."""
+def _recorded(optimizer: SafeOptimizer, witness: Witness, h: Callable[[Array], Array],
+              measure: Callable[[Array], float], top: float, best: float) -> Loops:
+    """Run it to its end; return what was seen."""
     s = optimizer.settings
     S, threshold = s.budget, s.thresholds[0]
     history, error = np.zeros((S, len(COLUMNS))), np.full((S, 1 + EDGE_POINTS), np.nan)
