@@ -22,7 +22,6 @@ import pytest
 
 # flake8: noqa: E402, I100
 pytest.importorskip('launch_testing', reason='the launch file needs launch and launch_ros')
-pytest.importorskip('launch_testing_ros', reason='the launch file needs launch and launch_ros')
 from ament_index_python.packages import get_package_share_directory
 from faults import graph as graphs
 from launch import LaunchDescription
