@@ -46,6 +46,9 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
 HEARTBEAT = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 # Joint states: reliable, because the monitor depends on them.
 STATES = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
+# The same as they are heard: drivers often publish with best effort, which a reliable
+# subscription would never hear; this one fits every publisher.
+MEASURED = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Results and decisions: none may be lost while a subscriber is there.
 EVENTS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 # The same for who keeps the books: one that comes late gets the last ones too.
