@@ -100,8 +100,8 @@ def tell_status(node: Node, executor: SingleThreadedExecutor, timeout: float) ->
         print(f'safety_monitor    {code_name(safety, safety.state)}: {safety.reason}')
     if run is not None:
         print(f'pacsbo_optimizer  {code_name(run, run.state)}: {run.reason}')
-        print(f'                  episode {run.iteration} of {run.budget}, best reward '
-              f'{run.best_reward:.4f}')
+        print(f'                  {min(run.iteration, run.budget)} of {run.budget} episodes, '
+              f'best reward {run.best_reward:.4f}')
     if not heard:
         print(f'error: no graph spoke within {timeout:g} s; is it running, in this namespace '
               'and ROS domain?', file=sys.stderr)
