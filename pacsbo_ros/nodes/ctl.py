@@ -111,8 +111,8 @@ def tell_status(node: Node, executor: SingleThreadedExecutor, timeout: float) ->
     if run is not None:
         print(f'pacsbo_optimizer  {code_name(run, run.state)}: '
               f'{with_commands(run.reason, node.get_namespace())}')
-        print(f'                  {run.iteration} episodes done, of {run.budget} and those that '
-              f'verify the best; best reward {run.best_reward:.4f}')
+        print(f'                  {min(run.iteration, run.budget)} of {run.budget} episodes, '
+              f'best reward {run.best_reward:.4f}')
     if not heard:
         print(f'error: no graph spoke within {timeout:g} s; is it running, in this namespace '
               'and ROS domain?', file=sys.stderr)

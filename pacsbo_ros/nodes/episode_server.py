@@ -342,6 +342,8 @@ class EpisodeServer(Node):
         if not self.running:
             able = objection is None and not self._note
             state = ControllerState.READY if able else ControllerState.DISARMED
+        elif sample.ended and objection is not None:
+            state = ControllerState.DISARMED  # a stop that came is obeyed
         elif sample.starting:
             state = ControllerState.STARTING
         else:

@@ -247,7 +247,7 @@ class PacsboOptimizer(Node):
 
     def _close_run(self) -> None:
         """Write the best values if they were verified; say how the run ended."""
-        tuning = self.tuning
+        tuning, self._wishes.over = self.tuning, True
         best, verified, gain = tuning.best, tuning.verified, tuning.gain
         if best is None or verified is None or gain is None:
             self._say(OptimizerState.FAILED, 'no verified safe values: '

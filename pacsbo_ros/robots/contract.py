@@ -169,6 +169,7 @@ class Sample:
     over: bool = False
     starting: bool = False  # the robot still gets to its start: nothing is judged yet
     age: float = 0.0  # s since the signals were measured
+    ended: bool = False  # nothing is driven any more, but what was changed is not back yet
 
 
 @dataclass(frozen=True)
