@@ -163,7 +163,7 @@ def _beyond(world: World, x: np.ndarray) -> bool:
 
 
 def left(top: float, found: Sequence[float], start: float) -> float:
-    """Give the share of the start's regret that is left."""
+    """Return the share of the start's regret that is left."""
     return round(max(top - max(found), 0.0) / max(top - start, 1e-12), 5)
 
 

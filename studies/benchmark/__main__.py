@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def fitting(found: Sequence[Record], seconds: float) -> float:
-    """Give how many runs of a cell fit into its time, by those that were made."""
+    """Return how many runs of a cell fit into its time, by those that were made."""
     if any('unable' in result for result in found):
         return 1
     if len(found) < LEAST:

@@ -103,7 +103,7 @@ def run(key: Record) -> Record:
 
 
 def memory(key: Record) -> Record:
-    """Give the peak memory in MiB of a process that makes one run and nothing else."""
+    """Return the peak memory in MiB of a process that makes one run and nothing else."""
     code = ('import resource\n'
             'from studies.benchmark import others, ours, written\n'
             'from studies.benchmark.cell import run\n'
