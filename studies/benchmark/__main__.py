@@ -35,7 +35,6 @@ import math
 import numpy as np
 from pacsbo_ros.executors import carry_out
 from studies import records
-from studies.benchmark import others, ours, written  # noqa: F401, they enter their methods
 from studies.benchmark.cell import memory, run
 from studies.benchmark.method import METHODS, NotInstalled, Told, Unable
 from studies.benchmark.problems import problem, PROBLEMS
