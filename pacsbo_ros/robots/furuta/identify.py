@@ -20,16 +20,17 @@ the columns t, volts, theta, alpha (docs/identify.md says how to make one). Leas
 stretches of one second: the errors of theta and alpha, weighted. A stretch starts in a smoothed
 state, which may move: velocities are known to 0.1 rad/s only, and taken for exact they bend the
 numbers, those of the cable most.
-A chirp does not tell everything: its delay is known to 4 ms only, and two samples of delay where
-there is one make most gains unsafe. So what data sheets say counts too, as a Gaussian of the
-given spread about the calibrated plant, against the errors that the best fit leaves:
+A chirp does not tell everything: of a real one the delay is known to 2.5 ms, and two samples of
+delay where there is one make most gains unsafe. So what data sheets say counts too, as a Gaussian
+of the given spread about the calibrated plant, against the errors that the best fit leaves:
 
     minimise  1/s2 sum_w |r_w(p, x_w)|^2 + sum_w |x_w|^2 + sum ((p - p0)/spread)^2
 
 over p and all x_w, the latter by linear least squares within each stretch. s2 is the variance of
 an error as the gradients of whole seconds show it without the third term, E g' (J'J)^-1 g / n:
 neighbouring errors are alike, so that they say less than their number. Intervals are 95 %, by
-leaving out each second in turn (one Newton step, Student's t) and the spread of the prior:
+leaving out each second in turn (one Newton step, Student's t) and the spread of the prior, and are
+not narrower than the curvature says, s2 H^-1:
 
     V = (k - 1)/k sum_k d_k d_k' + s2 H^-1 (s2/spread^2) H^-1,   d_k = (H - J_k'J_k)^-1 g_k
 
@@ -219,7 +220,8 @@ def identify(windows: Windows, free: Sequence[Free] = FREE,
     without = np.linalg.solve(whole - curvatures, gradients[..., None])[..., 0]
     variance = ((without ** 2).sum(axis=0) * (count - 1) / count
                 + ((np.linalg.inv(whole) * pull) ** 2).sum(axis=1) * noise)
-    variance = np.minimum(variance, spread ** 2)
+    # Seconds that agree by chance do not tell more than the curvature, nor less than the prior.
+    variance = np.minimum(np.maximum(variance, noise * np.diag(np.linalg.inv(whole))), spread ** 2)
     held = (fit.x - low < 1e-3) | (high - fit.x < 1e-3)
     half = np.where(held, np.nan, student.ppf(0.975, max(1, count - 1)) * np.sqrt(variance))
     return Identified(make(free, fit.x * unit, problem.base), tuple(free), fit.x * unit,

@@ -124,8 +124,8 @@ def test_intervals_shrink_with_more_data_and_bounds_are_said():
 
 
 def test_what_a_chirp_cannot_tell_stays_near_the_calibrated_plant():
-    # Alone, this chirp says 8 ms of delay, give or take 4: two samples, with which most gains of
-    # the box are unsafe.
+    # With starts taken for exact this chirp says 8 ms of delay, give or take 4: two samples, with
+    # which most gains of the box are unsafe.
     windows = cut(packaged('chirps', held_out=False)[:1], HORIZON, EVERY)
     found = identify(windows)
     told = dict(zip((f.name for f in found.free), found.told, strict=True))
