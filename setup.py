@@ -39,7 +39,8 @@ setup(
     # Data files stand beside the code that reads them, in folders that are no packages.
     package_data={'': ['py.typed', '*.csv', '*/*.csv', '*/*.json', '*/*.md']},
     python_requires='>=3.10',
-    install_requires=['numpy>=1.26', 'scipy>=1.11', 'pyyaml>=6', 'tqdm', 'rich', 'matplotlib'],
+    install_requires=['numpy>=1.26', 'scipy>=1.11', 'pyyaml>=6', 'tqdm', 'rich', 'matplotlib',
+                      'contourpy'],
     extras_require={
         'train': ['torch==2.13.0', 'scikit-learn', 'distributed'],
         'dashboard': ['nicegui>=3,<4'],
@@ -48,6 +49,7 @@ setup(
         'mujoco': ['mujoco>=3.2'],
         'record': ['mcap'],
         'bench': ['torch==2.13.0', 'botorch', 'scikit-learn', 'optuna', 'cmaes', 'safeopt', 'GPy'],
-        'test': ['pytest', 'hypothesis', 'scikit-learn', 'nicegui>=3,<4', 'selenium'],
+        'test': ['pytest', 'hypothesis', 'scikit-learn', 'threadpoolctl', 'nicegui>=3,<4',
+                 'selenium', 'websockets'],
     },
 )

@@ -51,7 +51,7 @@ def literal_algorithm_3(kernel: Kernel, A: Array, y: Array, low: Array, high: Ar
 
 
 def seconds(action: Callable[[], object], repeats: int) -> float:
-    """Give the least time of several calls: the one that others disturbed least."""
+    """Return the least time of several calls: the one that others disturbed least."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -70,7 +70,7 @@ class Steps:
 
     @property
     def typical(self) -> float:
-        """Give the median time of a step."""
+        """Return the median time of a step."""
         return float(np.median(self.ours))
 
 
@@ -109,7 +109,7 @@ def iteration(n: int, N: int, candidates: int, ell: float, repeats: int,
 
 
 def step_times(n: int, candidates: int, ell: float, repeats: int, **changes: Any) -> float:
-    """Give the median processor time of a step, samples 6 to 30 of one output [ms]."""
+    """Return the median processor time of a step, samples 6 to 30 of one output [ms]."""
     rng = np.random.default_rng(1)
     settings = Settings(dimension=n, constraints=0, reward_threshold=-2.5, candidates=candidates,
                         **{'length_scales': (ell,), **changes})

@@ -39,7 +39,7 @@ def tasks(functions: int) -> list[Task]:
 
 
 def wall_time(workers: int, functions: int) -> float:
-    """Give the seconds that warm workers need."""
+    """Return the seconds that warm workers need."""
     pool = executor_factory(workers)
     # Starting Python and importing is not what is measured; the pool stays warm.
     collect(work, tasks(4 * CHUNK), pool)

@@ -44,7 +44,7 @@ Ask = Callable[[list[Array], list[float]], Array]
 
 
 def pacsbo(world: World) -> Ask:
-    """Give the step of PACSBO with its defaults."""
+    """Return the step of PACSBO with its defaults."""
     optimizer = SafeOptimizer(Settings(
         dimension=N, constraints=0, reward_threshold=world.threshold, noise_bound=NOISE,
         length_scales=world.kernel.length_scales, candidates=SIDE[N] ** N))
@@ -59,7 +59,7 @@ def pacsbo(world: World) -> Ask:
 
 
 def literal(world: World) -> Ask:
-    """Give the norm bounds of a step as the paper writes them: three domains, q = 1000."""
+    """Return the norm bounds of a step as the paper writes them: three domains, q = 1000."""
     rng = np.random.default_rng(0)
 
     def ask(A: list[Array], y: list[float]) -> Array:
@@ -72,7 +72,7 @@ def literal(world: World) -> Ask:
 
 
 def botorch(world: World) -> Ask:
-    """Give the step of BoTorch: expected improvement times the probability to be safe."""
+    """Return the step of BoTorch: expected improvement times the probability to be safe."""
     from botorch.acquisition.analytic import LogConstrainedExpectedImprovement
     from botorch.models import SingleTaskGP
     from gpytorch.kernels import MaternKernel
@@ -128,7 +128,7 @@ def contest(name: str) -> dict[str, float]:
 
 
 def peak_memory() -> float:
-    """Give the most memory that this program held, MiB; ru_maxrss would count its parent's."""
+    """Return the most memory that this program held, MiB; ru_maxrss would count its parent's."""
     status = Path('/proc/self/status').read_text()
     return int(status.split('VmHWM:')[1].split()[0]) / 1024
 

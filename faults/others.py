@@ -180,7 +180,7 @@ def disobeyed(repeats: int, folder: Path) -> Row:
 
 
 def limits_contradict(repeats: int, folder: Path) -> Row:
-    """Give the controller limits beyond those of the monitor: nothing may be armed."""
+    """Return the controller limits beyond those of the monitor: nothing may be armed."""
     row = Row('limits that contradict each other', 'nothing is armed')
     for repeat in range(repeats):
         with judged(row, Rig(folder / f'rig{repeat}', operator=False)) as rig:

@@ -35,7 +35,7 @@ class UsageError(ValueError):
 
 
 def executor_factory(workers: int, scheduler: str = '') -> MakeExecutor:
-    """Give what opens a pool of processes, or the Dask cluster at an address."""
+    """Return what opens a pool of processes, or the Dask cluster at an address."""
     @contextmanager
     def cluster() -> Iterator[Executor]:
         try:
@@ -105,7 +105,7 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
-    """Give what reads a whole number from the command line."""
+    """Return what reads a whole number from the command line."""
     def read(text: str) -> int:
         try:
             value = int(text)

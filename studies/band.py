@@ -25,12 +25,12 @@ Measure the Student-t band with the goal choice: safety, regret, wrong length sc
   corridors  the part of that which a method misses that keeps MARGIN·R above the threshold:
              what lies behind corridors that noise closes
   truth      true length scale in units of the one that the optimiser is told
-  prior      `scale_prior` in units of the standard deviation of the function over the box;
-             no size is told nothing, all others are told the default
+  prior      `scale_prior` in units of the standard deviation of the function over the box
   unsafe_at  the first unsafe sample; blind if it was also the first beyond the jump
 
 Functions FIRST + i are for reports; rule and choice were made with 5000 to 5119, 20 000 to 20 099
-were looked at on the way, 40 000 and up are the calibration's. Function, noise and the
+were looked at on the way, 40 000 and up are the calibration's, and with 80 000 to 80 199
+the expected size was chosen (`--first`). Function, noise and the
 optimiser's seed are drawn anew for every run, so an interval is about all three. With `--draws` a
 function is run with several noises and seeds, and the intervals count functions, not runs.
 """
@@ -64,6 +64,8 @@ METHODS: dict[str, dict[str, Any]] = {
     'auto': {'length_scale_factors': FACTORS},
     'told': {'length_scale_factors': (1.0,)},
     'no size': {'scale_prior': 0.0},
+    'size 1': {'scale_prior': 1.0},
+    'size 3': {'scale_prior': 3.0},
     'told, no size': {'length_scale_factors': (1.0,), 'scale_prior': 0.0},
     'step 0.3': {'step': 0.3},
     'step 0.1': {'step': 0.1},
@@ -111,7 +113,7 @@ def run(key: Record, rule: RuleMaker | None = None) -> Record:
     rng = np.random.default_rng([index, n, 7, draw])
     starts = starts_of(world, n, key['starts'], np.random.default_rng([index, n, 9]))
     changes = dict(METHODS[key['method']])
-    if 'scale_prior' in changes:
+    if key['method'].startswith('prior'):
         changes['scale_prior'] *= float(np.std(world.h(points(n))))
     settings = Settings(
         dimension=n, constraints=0, reward_threshold=world.threshold, noise_bound=NOISE,
@@ -161,7 +163,7 @@ def _beyond(world: World, x: np.ndarray) -> bool:
 
 
 def left(top: float, found: Sequence[float], start: float) -> float:
-    """Give the share of the start's regret that is left."""
+    """Return the share of the start's regret that is left."""
     return round(max(top - max(found), 0.0) / max(top - start, 1e-12), 5)
 
 
@@ -182,8 +184,9 @@ def cells(options: argparse.Namespace) -> list[Record]:
                   for n, t in product((1, 2), (0.5, 1.0, 2.0, 4.0))
                   for m in options.methods]
     if options.starts:
-        found += [{'world': 'assumed', 'n': n, 'method': m, 'starts': k, 'truth': 1.0}
-                  for n, k, m in product((1, 2), STARTS[1:], options.methods)]
+        found += [{'world': w, 'n': n, 'method': m, 'starts': k, 'truth': 1.0}
+                  for n, w, k, m in product((1, 2), options.worlds, STARTS[1:], options.methods)
+                  if w != PAPER]
     if PAPER in options.worlds:
         found += [{'world': PAPER, 'n': 1, 'method': m, 'starts': 'three', 'truth': 1.0}
                   for m in options.methods]
@@ -230,6 +233,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                                      description='Measure the Student-t band.')
     records.add_options(parser, 'results/band')
     parser.add_argument('--functions', type=int, default=200, help='functions per cell')
+    parser.add_argument('--first', type=int, default=FIRST, help='number of the first function')
     parser.add_argument('--draws', type=int, default=1, help='noises and seeds per function')
     parser.add_argument('--dimensions', type=int, nargs='+', default=[1, 2, 4])
     parser.add_argument('--worlds', nargs='+', default=[*WORLDS, PAPER],
@@ -245,7 +249,7 @@ def _study(options: argparse.Namespace, arguments: Sequence[str] | None) -> int:
     with records.open_executor(options) as executor:
         for cell in cells(options) if options.functions else ():
             name = '_'.join(str(v) for v in cell.values()).replace(' ', '').replace("'", '')
-            wanted = [{**cell, 'index': FIRST + i, 'draw': d}
+            wanted = [{**cell, 'index': options.first + i, 'draw': d}
                       for d, i in product(range(options.draws), range(options.functions))]
             records.collect(run, wanted, options.out / 'runs' / f'{name}.jsonl', executor, name)
     print(report(options.out, arguments))

@@ -24,7 +24,7 @@ CONSTANT_BETA = 2.0  # of SafeOpt as its users run it
 
 def constant_beta(settings: Settings) -> Settings:
     """
-    Give the settings whose copy `with_norm(β)` has the band μ ± βσ for ever.
+    Return the settings whose copy `with_norm(β)` has the band μ ± βσ for ever.
 
     Users of SafeOpt give the noise variance to the Gaussian process and a constant β. In our
     terms λ = R², and a noise bound of zero leaves nothing to add to B.

@@ -86,7 +86,7 @@ def run(key: Record) -> Record:
 
 
 def limit(unsafe: int, runs: int, level: float) -> float:
-    """Give the one-sided upper limit of a share (Clopper and Pearson)."""
+    """Return the one-sided upper limit of a share (Clopper and Pearson)."""
     return 1.0 if unsafe == runs else float(beta.ppf(1.0 - level, unsafe + 1, runs - unsafe))
 
 

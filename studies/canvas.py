@@ -27,7 +27,7 @@ STYLE = {'font.size': 9, 'axes.spines.top': False, 'axes.spines.right': False,
 
 def axes(rows: int = 1, columns: int = 1, size: tuple[float, float] = (3.4, 2.4),
          **options: Any) -> tuple[Any, Any]:
-    """Give a figure with a grid of axes, each of the size in inches."""
+    """Return a figure with a grid of axes, each of the size in inches."""
     import matplotlib
     matplotlib.use('Agg')
     import matplotlib.pyplot as plt

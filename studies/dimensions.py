@@ -44,12 +44,12 @@ BEST = np.array([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573])
 
 
 def hartmann(x: Array) -> float:
-    """Give Hartmann's function, turned upside down."""
+    """Return Hartmann's function, turned upside down."""
     return float(WEIGHTS @ np.exp(-(SHARPNESS * (x - CENTRES) ** 2).sum(axis=1)))
 
 
 def gaussian(x: Array) -> float:
-    """Give a Gaussian around the middle of the box; its highest value is 1."""
+    """Return a Gaussian around the middle of the box; its highest value is 1."""
     return float(np.exp(-0.5 * ((x - 0.5) ** 2).sum() / (0.16 * len(x) / 4)))
 
 

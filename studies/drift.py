@@ -63,7 +63,7 @@ class Trusting(StudentRule):
 
 
 def changed(world: World, n: int, change: str, index: int) -> Callable[[Array], Array]:
-    """Give the function after the change."""
+    """Return the function after the change."""
     if change == 'none':
         return world.h
     H = world.h(points(n))

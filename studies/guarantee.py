@@ -118,7 +118,7 @@ def make_problem(n: int, index: int, centres: int = TRUTH_CENTRES,
 
 
 def grid(n: int) -> Array:
-    """Give the regular grid on which threshold, starts and optimum are defined."""
+    """Return the regular grid on which threshold, starts and optimum are defined."""
     axes = [np.linspace(0.0, 1.0, SIDE[n])] * n
     return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)
 

@@ -49,7 +49,7 @@ LENIENT = 0.05  # of a rank, which other points of the box give a little differe
 def ideal_ratios(
     runs: Trajectories, plan: Plan, level: float, informed: bool, numbers: tuple[int, ...],
 ) -> Array:
-    """Give estimate / true norm along one recorded run at some numbers of samples, (1, S, 3)."""
+    """Return estimate / true norm along one recorded run at some numbers of samples, (1, S, 3)."""
     ratios = np.full((1, runs.count.shape[1], 3), np.nan)
     problem = make_problem(plan, int(runs.index[0]))
     h, kernel, n = problem.h, problem.h.kernel, plan.family.dimension
@@ -93,13 +93,13 @@ def draw_coefficients(
 
 
 def _starts_are_safe(across_box: Array, at_starts: Array) -> Array:
-    """Give 1 for functions (columns) that are high enough at all starts, else 0."""
+    """Return 1 for functions (columns) that are high enough at all starts, else 0."""
     rank = np.mean(across_box < at_starts.min(axis=0), axis=0)
     return (rank >= SAFE_QUANTILE - LENIENT).astype(float)
 
 
 def weighted_quantile(values: Array, weight: Array, level: float) -> float:
-    """Give the least value with this share of the weight at or below it."""
+    """Return the least value with this share of the weight at or below it."""
     order = np.argsort(values)
     share = np.cumsum(weight[order]) / weight.sum()
     return float(values[order][np.searchsorted(share, level)])

@@ -41,7 +41,7 @@ LEVELS = (0.5, 0.4, 0.3)  # of the regret left
 
 
 def curve(group: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
-    """Give the share of unsafe runs and the mean regret left after MARKS samples."""
+    """Return the share of unsafe runs and the mean regret left after MARKS samples."""
     at = np.array([r['unsafe_at'] or np.inf for r in group])
     unsafe = np.array([float(np.mean(at <= mark)) for mark in MARKS])
     left = np.array([np.mean([r['left_at'][str(mark)] for r in group]) for mark in MARKS])
@@ -49,7 +49,7 @@ def curve(group: Sequence[Record]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def at_level(unsafe: np.ndarray, left: np.ndarray, level: float) -> str:
-    """Give the share of unsafe runs when the regret left has fallen to a level."""
+    """Return the share of unsafe runs when the regret left has fallen to a level."""
     if left.min() > level:
         return 'never'
     return f'{100 * float(np.interp(-level, -left, unsafe)):.1f} %'

@@ -49,7 +49,7 @@ class Constant:
     """Widen every band by the same factor."""
 
     def multiplier(self, history: Array, settings: Settings) -> float:
-        """Give the factor."""
+        """Return the factor."""
         return CONSTANT
 
 

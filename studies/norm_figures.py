@@ -77,7 +77,7 @@ def norms(out: Path) -> list[Line]:
 
 
 def fitted(A: Array, y: Array) -> GaussianProcess:
-    """Give the paper's Gaussian process of the samples, λ = σ²."""
+    """Return the paper's Gaussian process of the samples, λ = σ²."""
     gp = GaussianProcess(KERNEL, NOISE ** 2, 1)
     for x, value in zip(A, y, strict=False):
         gp.add(x, np.array([value]))
@@ -85,7 +85,7 @@ def fitted(A: Array, y: Array) -> GaussianProcess:
 
 
 def our_bound(rule: str, A: Array, y: Array) -> float:
-    """Give B of one of our rules on the whole box."""
+    """Return B of one of our rules on the whole box."""
     optimizer = SafeOptimizer(Settings(
         constraints=0, reward_threshold=-1e6, length_scales=(0.1,), noise_bound=NOISE,
         lam=NOISE ** 2, rule=rule, domains=('box',), candidates=500))

@@ -176,7 +176,7 @@ def tune(key: Record, bench: Bench) -> Record:
 
 
 def incumbents(run: Record) -> list[tuple[float, ...]]:
-    """Give the best safely evaluated gains after every episode of the budget."""
+    """Return the best safely evaluated gains after every episode of the budget."""
     told = [e for e in run['episodes'] if e['role'] != 'verification']
     found = []
     for count in range(1, len(told) + 1):

@@ -97,7 +97,7 @@ Guess = Callable[[Trajectories, int, int], Array]
 
 
 def closed_form(runs: Trajectories, step: int, domain: int) -> Array:
-    """Give -½ ln(1 - mean σ² on the domain): the scale-free estimate without its library."""
+    """Return -½ ln(1 - mean σ² on the domain): the scale-free estimate without its library."""
     unseen = 1.0 / runs.r[:, step, domain] / np.maximum(runs.share[:, step, domain], 1e-12)
     return -0.5 * np.log(np.maximum(1.0 - unseen, 1e-3))
 
@@ -135,7 +135,7 @@ def calibrated_ratios(guess: Guess, held_out: Trajectories, runs: Trajectories,
 
 
 def bound_ratios(runs: Trajectories, plan: Plan, rule: str) -> Array:
-    """Give B of a norm bound / true norm along one recorded run, at the numbers SHOWN."""
+    """Return B of a norm bound / true norm along one recorded run, at the numbers SHOWN."""
     S = runs.count.shape[1]
     ratios = np.full((1, S, 3), np.nan)
     settings = make_problem(plan, int(runs.index[0])).settings.replace(rule=rule)
@@ -246,7 +246,7 @@ def _cell(ratios: Array) -> dict[str, float]:
 
 
 def _over_at_90(ratios: Array) -> float:
-    """Give the median over-estimate after scaling to a coverage of exactly 0.9, to compare."""
+    """Return the median over-estimate after scaling to a coverage of exactly 0.9, to compare."""
     valid = ratios[~np.isnan(ratios)]
     return float(np.median(valid) / np.quantile(valid, 0.1)) if len(valid) else float('nan')
 

@@ -36,7 +36,7 @@ SPREAD = 2.0  # times the median distance to the nearest neighbour, where points
 
 
 def neighbour_radius(X: Array, side: int | None) -> float:
-    """Give the distance within which points are neighbours; side is that of a grid."""
+    """Return the distance within which points are neighbours; side is that of a grid."""
     n = X.shape[1]
     if side is not None:
         return CORNER * float(np.sqrt(n)) / (side - 1)
@@ -46,7 +46,7 @@ def neighbour_radius(X: Array, side: int | None) -> float:
 
 def reachable_best(X: Array, H: Array, threshold: float, starts: Array, values: Array,
                    side: int | None = None) -> float:
-    """Give the highest value among safe points connected with a start, starts included."""
+    """Return the highest value among safe points connected with a start, starts included."""
     safe = threshold <= H
     points, heights = np.vstack([X[safe], starts]), np.concatenate([H[safe], values])
     pairs = cKDTree(points).query_pairs(neighbour_radius(X, side), output_type='ndarray')

@@ -53,7 +53,7 @@ def add_options(parser: argparse.ArgumentParser, out: str) -> None:
 
 
 def open_executor(options: argparse.Namespace) -> AbstractContextManager[Executor | None]:
-    """Give the pool or cluster that the options ask for; None works in this process."""
+    """Return the pool or cluster that the options ask for; None works in this process."""
     if options.workers == 1 and not options.scheduler:
         return nullcontext(None)
     return executor_factory(options.workers, options.scheduler)()
@@ -62,7 +62,7 @@ def open_executor(options: argparse.Namespace) -> AbstractContextManager[Executo
 def collect(task: Callable[[Record], Record], wanted: Sequence[Record], path: Path,
             executor: Executor | None = None, title: str = '') -> list[Record]:
     """
-    Give {**key, **task(key), 'code': commit} of all wanted keys.
+    Return {**key, **task(key), 'code': commit} of all wanted keys.
 
     What the file holds is not made again, also if an older commit made it: the record says so.
     """
@@ -108,7 +108,7 @@ def read_lines(path: Path) -> list[Record]:
 
 
 def share_interval(hits: int, count: int) -> tuple[float, float]:
-    """Give the exact (Clopper-Pearson) interval of a share."""
+    """Return the exact (Clopper-Pearson) interval of a share."""
     tail = (1 - CONFIDENCE) / 2
     low = beta.ppf(tail, hits, count - hits + 1) if hits else 0.0
     high = beta.ppf(1 - tail, hits + 1, count - hits) if hits < count else 1.0
@@ -116,7 +116,7 @@ def share_interval(hits: int, count: int) -> tuple[float, float]:
 
 
 def median_interval(values: ArrayLike) -> tuple[float, float]:
-    """Give the interval of the median by order statistics, whatever the distribution."""
+    """Return the interval of the median by order statistics, whatever the distribution."""
     x = np.sort(np.asarray(values, dtype=float))
     k = int(binom.ppf((1 - CONFIDENCE) / 2, len(x), 0.5))
     return float(x[max(k - 1, 0)]), float(x[min(len(x) - k, len(x) - 1)])

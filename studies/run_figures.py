@@ -72,7 +72,7 @@ class Toy:
 
     @property
     def best(self) -> float:
-        """Give the highest value."""
+        """Return the highest value."""
         return float(self.H.max())
 
 
@@ -87,7 +87,7 @@ def make_toy(index: int) -> Toy:
 
 
 def settings_of(toy: Toy, **changes: Any) -> Settings:
-    """Give the paper's settings, with the λ that both the model and β use."""
+    """Return the paper's settings, with the λ that both the model and β use."""
     return Settings.paper(constraints=0, reward_threshold=toy.threshold, noise_bound=NOISE,
                           starts=3, **changes)
 
@@ -189,7 +189,7 @@ def _compare(out: Path, name: str, methods: dict[str, Callable[[Toy], SafeOptimi
 
 
 def _repeat(make: Callable[[Toy], SafeOptimizer], index: int) -> tuple[float, int, float]:
-    """Give regret left, unsafe samples and share of the box known safe for one function."""
+    """Return regret left, unsafe samples and share of the box known safe for one function."""
     toy = make_toy(index)
     explored: list[float] = []
 

@@ -152,7 +152,7 @@ def run(key: Record) -> Record:
 
 @lru_cache(maxsize=4096)
 def _reachable(name: str, n: int, index: int) -> float:
-    """Give the best value that anyone who stays safe could reach."""
+    """Return the best value that anyone who stays safe could reach."""
     world, X = make_world(name, n, index), points(n)
     return reachable_best(X, world.h(X), world.threshold, world.starts, world.h(world.starts),
                           SIDE.get(n))

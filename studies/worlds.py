@@ -71,7 +71,7 @@ class World:
 
 @lru_cache
 def points(n: int) -> Array:
-    """Give the points on which threshold, starts and optimum are defined."""
+    """Return the points on which threshold, starts and optimum are defined."""
     if n in SIDE:
         axes = [np.linspace(0.0, 1.0, SIDE[n])] * n
         return np.stack(np.meshgrid(*axes, indexing='ij'), axis=-1).reshape(-1, n)

@@ -23,13 +23,13 @@ import math
 
 
 def overshoot(p, d):
-    """Give the share by which the servo passes its target."""
+    """Return the share by which the servo passes its target."""
     z = d / (2 * math.sqrt(p))
     return math.exp(-math.pi * z / math.sqrt(1 - z ** 2)) if z < 1 else 0.0
 
 
 def settling_time(p, d):
-    """Give the time [s] after which two per cent of the way are left, by the slowest pole."""
+    """Return the time [s] after which two per cent of the way are left, by the slowest pole."""
     wn, z = math.sqrt(p), d / (2 * math.sqrt(p))
     rate = wn * (z - math.sqrt(max(z ** 2 - 1, 0.0)))
     return 4.0 / rate

@@ -58,7 +58,7 @@ class PacsboGenerator:
                                         *(row[name] for name in self.constraints)])
 
     def suggest(self, count: int = 1) -> list[dict[str, float]]:
-        """Give the next point; one at a time, because safety rests on what the last one gave."""
+        """Return the next point; one at a time, because safety rests on what the last one gave."""
         if count != 1:
             raise ValueError(f'{count} points asked for; a safe method gives one at a time')
         answer = self.optimizer.ask()

@@ -52,7 +52,7 @@ class PacsboSampler(optuna.samplers.BaseSampler):
     def infer_relative_search_space(
             self, study: optuna.Study, trial: optuna.trial.FrozenTrial,
     ) -> dict[str, optuna.distributions.BaseDistribution]:
-        """Give the space of the first finished trial, which has to be one of floats."""
+        """Return the space of the first finished trial, which has to be one of floats."""
         done = study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.COMPLETE,))
         if not done:
             return {}

@@ -76,7 +76,7 @@ class XoptPacsbo(Generator):
         return self._inner.suggest(n_candidates)
 
     def _row(self, data: dict[str, Any]) -> dict[str, float]:
-        """Give a row of data as the model takes it: inputs, reward, margins."""
+        """Return a row of data as the model takes it: inputs, reward, margins."""
         (name, objective), = self.vocs.objectives.items()
         sign = 1.0 if isinstance(objective, MaximizeObjective) else -1.0
         row = {v: data[v] for v in self.vocs.variables}
@@ -89,7 +89,7 @@ class XoptPacsbo(Generator):
         return row
 
     def _margins(self, data: dict[str, Any]) -> list[float]:
-        """Give the distances to the constraints, >= 0 where it is safe."""
+        """Return the distances to the constraints, >= 0 where it is safe."""
         margins = []
         for name, constraint in self.vocs.constraints.items():
             value, scale = data.get(name, math.nan), self.scales.get(name, 1.0)
@@ -100,7 +100,7 @@ class XoptPacsbo(Generator):
 
 
 def _bounds(constraint: Any) -> tuple[float, float]:
-    """Give what a value has to lie between."""
+    """Return what a value has to lie between."""
     if isinstance(constraint, BoundsConstraint):
         low, high = constraint.range
         return low, high

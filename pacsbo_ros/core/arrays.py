@@ -21,5 +21,5 @@ from pacsbo_ros.core.kernels import Array
 
 
 def doubled(M: Array, axes: int = 1) -> Array:
-    """Give an array with twice the room along its first axes; what is new is zero."""
+    """Return an array with twice the room along its first axes; what is new is zero."""
     return np.pad(M, [(0, size if axis < axes else 0) for axis, size in enumerate(M.shape)])

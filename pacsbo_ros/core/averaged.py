@@ -56,7 +56,7 @@ Field = tuple[Array, Array, Array]  # mean, signal error/s², noise variance of 
 
 @lru_cache
 def energy(kernel: Kernel) -> float:
-    """Give ∫ k(0, u)² du / k(0, 0): the variance of random functions of expected norm one."""
+    """Return ∫ k(0, u)² du / k(0, 0): the variance of random functions of expected norm one."""
     from scipy.integrate import quad
     n, shape = kernel.dimension, SHAPES[kernel.name]
     sphere = 2 * math.pi ** (n / 2) / math.gamma(n / 2)
@@ -100,49 +100,49 @@ class Averaged:
         self.main = self.models[int(np.argmax(self.weights))]
 
     def _weighed(self, scales: Sequence[Scale]) -> tuple[float, Array]:
-        """Give ln p(y) and the weights of the factors."""
+        """Return ln p(y) and the weights of the factors."""
         logs = np.log(self.p) + np.array([scale.evidence for scale in scales])
         weights = np.exp(logs - logs.max())
         total = float(weights.sum())
         return float(logs.max()) + math.log(total), weights / total
 
     def stretched(self, by: float) -> Averaged:
-        """Give the same output with other length scales, before any update."""
+        """Return the same output with other length scales, before any update."""
         return Averaged(self.bank, self.told, self.prior, by * self.by)
 
     def evidence_of(self, data: Data, by: float = 1.0,
                     points: Sequence[tuple[Array, int]] | None = None) -> float:
-        """Give ln p(y) with length scales multiplied by a number, or with points of any epochs."""
+        """Return ln p(y) with length scales multiplied by a number, or points of any epochs."""
         models = [self.bank.probe(by * f) if points is None else self.bank.made(by * f, points)
                   for f in self.factors]
         return self._weighed(posteriors_of_scale(models, *data, self.prior))[0]
 
     @property
     def scale(self) -> float:
-        """Give ŝ, averaged."""
+        """Return ŝ, averaged."""
         return math.sqrt(sum(w * m.scale.square for w, m in self.kept))
 
     def rivals(self) -> tuple[float, float]:
-        """Give ln p(y | told length scales halved and doubled) - ln p(y)."""
+        """Return ln p(y | told length scales halved and doubled) - ln p(y)."""
         short, long = posteriors_of_scale([self.bank.probe(f) for f in RIVALS], self.main.y,
                                           self.main.r2, self.prior)
         return short.evidence - self.evidence, long.evidence - self.evidence
 
     def norm_quantiles(self, levels: Sequence[float]) -> Array:
-        """Give quantiles of the posterior of the RKHS norm, of the scale that the data like."""
+        """Return quantiles of the posterior of the RKHS norm, of the scale that the data like."""
         unit = math.sqrt(energy(self.main.correlations.C.kernel))
         return self.main.scale.quantiles(levels) / unit
 
     def field(self) -> list[Field]:
-        """Give what every model that is kept says of the candidates."""
+        """Return what every model that is kept says of the candidates."""
         return [model.field() for _, model in self.kept]
 
     def field_at(self, X: Array) -> list[Field]:
-        """Give the same at any points."""
+        """Return the same at any points."""
         return [model.field_at(X) for _, model in self.kept]
 
     def moments(self, fields: Sequence[Field]) -> tuple[Array, Array]:
-        """Give mean and standard deviation, averaged."""
+        """Return mean and standard deviation, averaged."""
         if len(fields) == 1:
             mu, u, n = fields[0]
             return mu, np.sqrt(self.main.scale.square * u + n)
@@ -153,7 +153,7 @@ class Averaged:
         return mu, np.sqrt(square)
 
     def envelope(self, fields: Sequence[Field], m: float) -> tuple[Array, Array]:
-        """Give the lower and the upper end of the band; m multiplies the quantile factors."""
+        """Return the lower and the upper end of the band; m multiplies the quantile factors."""
         low, up = np.empty((2, self.q.shape[1], len(fields), len(fields[0][0])))
         for i, ((_, model), (mean, u, n)) in enumerate(zip(self.kept, fields, strict=True)):
             for j, (q, z) in enumerate(zip(self.q[i], self.z[i], strict=True)):
@@ -199,7 +199,7 @@ class Averaged:
                        f'scale_prior to {2 * size:.2g}, or scale the values')
 
     def norms(self, output: int, domains: Domains, share: float) -> Iterator[NormEstimate]:
-        """Give the posterior of the RKHS norm on every domain: B is its 1 - share quantile."""
+        """Return the posterior of the RKHS norm on every domain: B is its 1 - share quantile."""
         r = reciprocal_covariance_integral(self.main.var, domains.inside).tolist()
         low, centre, B = self.norm_quantiles((0.05, 0.5, 1 - share)).tolist()
         for j, d in enumerate(domains.names):
@@ -208,7 +208,7 @@ class Averaged:
 
 
 def _lowest(small: Array, large: Array | None = None) -> Array:
-    """Give the lowest of ends with small shares, (K, G), the lowest of them with its large one."""
+    """Return the lowest of ends with small shares, (K, G), the lowest with its large one."""
     if large is None:
         return small[0]
     at = np.argmin(small, axis=0)[None]

@@ -46,12 +46,12 @@ class Band:
 
     @property
     def B(self) -> Array:
-        """Give the norm bound at every point, shape (m, G)."""
+        """Return the norm bound at every point, shape (m, G)."""
         return self.norms.take(self.where, axis=1)
 
     @property
     def doubt(self) -> Array:
-        """Give the largest standard deviation relative to the prior's, shape (G,)."""
+        """Return the largest standard deviation relative to the prior's, shape (G,)."""
         if self.sigma.strides[0] == 0:  # the outputs share one
             return np.asarray(self.sigma[0] / self.prior.min())
         return np.asarray((self.sigma / self.prior[:, None]).max(axis=0))

@@ -76,7 +76,7 @@ class Box:
         return bool(np.all((x >= self.lower) & (x <= self.upper)))
 
     def validate(self, x: ArrayLike) -> Array:
-        """Give x as an array, or raise with the name of the parameter that leaves the box."""
+        """Return x as an array, or raise with the name of the parameter that leaves the box."""
         x = self._shaped(x)
         for row in np.atleast_2d(x):
             for name, value, low, high in zip(

@@ -47,7 +47,7 @@ class Calibration:
 
 
 def digest(data: dict[str, Any]) -> str:
-    """Give the hash of a calibration."""
+    """Return the hash of a calibration."""
     rest = {k: v for k, v in data.items() if k != 'sha256'}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()
 

@@ -49,7 +49,7 @@ class CandidateSet:
 
 
 def candidate_count(settings: Settings) -> int:
-    """Give the number of candidates that the settings ask for and the memory allows."""
+    """Return the number of candidates that the settings ask for and the memory allows."""
     n = settings.dimension
     count = settings.candidates or DEFAULT_COUNT.get(n, DEFAULT_ABOVE)
     groups = len(set(settings.kernels()))
@@ -87,7 +87,7 @@ def make_candidates(settings: Settings, starts: Array, seed: int) -> CandidateSe
 
 
 def around(starts: Array, length_scales: tuple[float, ...]) -> Array:
-    """Give points close to the starts along the axes: a grid may be too coarse to leave them."""
+    """Return points close to the starts along the axes: a grid may be too coarse to leave them."""
     n = starts.shape[1]
     steps = np.vstack([sign * d * np.diag(length_scales) for d in NEAR for sign in (1, -1)])
     X = (starts[:, None, :] + steps[None]).reshape(-1, n)

@@ -53,6 +53,6 @@ class Certificates:
         self._least[domain][output] = min(self._least[domain][output], value)
 
     def __getitem__(self, domain: str) -> Array:
-        """Give the least value of every output, inf where nothing is proved, shape (m,)."""
+        """Return the least value of every output, inf where nothing is proved, shape (m,)."""
         names = list(self._least)
         return np.min([self._least[d] for d in names[names.index(domain):]], axis=0)

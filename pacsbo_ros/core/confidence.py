@@ -37,5 +37,5 @@ from pacsbo_ros.core.gp import GaussianProcess
 
 
 def noise_term(gp: GaussianProcess, noise_bound: float, delta: float) -> float:
-    """Give R/√λ · sqrt(ln det(I + K/λ) + 2 ln(1/δ))."""
+    """Return R/√λ · sqrt(ln det(I + K/λ) + 2 ln(1/δ))."""
     return float(noise_bound / np.sqrt(gp.lam) * np.sqrt(gp.log_det() + 2 * np.log(1 / delta)))

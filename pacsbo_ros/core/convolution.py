@@ -47,7 +47,7 @@ Shape = Callable[[Array], Array]
 
 
 def half_integer(p: int) -> Shape:
-    """Give the Matérn correlation of order p + 1/2: exp(-t) times a polynomial of degree p."""
+    """Return the Matérn correlation of order p + 1/2: exp(-t) times a polynomial of degree p."""
     f = math.factorial
     rising = [f(p) / f(2 * p) * f(p + i) / (f(i) * f(p - i)) * 2.0 ** (p - i)
               for i in range(p, -1, -1)]  # coefficients of t^0 to t^p
@@ -63,7 +63,7 @@ def half_integer(p: int) -> Shape:
 
 
 def matern(mu: float, t: Array) -> Array:
-    """Give 2^(1-μ)/Γ(μ)·t^μ·K_μ(t), the Matérn correlation of any order."""
+    """Return 2^(1-μ)/Γ(μ)·t^μ·K_μ(t), the Matérn correlation of any order."""
     t = np.asarray(t, dtype=float)
     # K_μ overflows next to zero, where the correlation is one to double precision.
     near = t < 1e-8
@@ -74,7 +74,7 @@ def matern(mu: float, t: Array) -> Array:
 
 @lru_cache
 def tabulated(mu: float) -> Shape:
-    """Give the Matérn correlation of any order from a cubic spline: kv is 100 times slower."""
+    """Return the Matérn correlation of any order from a cubic spline: kv is 100 times slower."""
     from scipy.interpolate import CubicSpline
     nodes = np.linspace(0.0, REACH, NODES + 1)
     spline = CubicSpline(nodes, matern(mu, nodes), bc_type=((1, 0.0), (2, 0.0)))
@@ -111,13 +111,13 @@ class Convolution:
         self._shape = half_integer(round(mu - 0.5)) if n % 2 else tabulated(mu)
 
     def __call__(self, X: Array, Z: Array) -> Array:
-        """Give the (N, M) matrix of correlations."""
+        """Return the (N, M) matrix of correlations."""
         return self.between_scaled(self.scaled(X), self.scaled(Z))
 
     def scaled(self, X: Array) -> Array:
-        """Give the points in the units of the correlation's argument, shape (N, n)."""
+        """Return the points in the units of the correlation's argument, shape (N, n)."""
         return np.atleast_2d(X) * (self._factor / np.asarray(self.length_scales))
 
     def between_scaled(self, U: Array, V: Array) -> Array:
-        """Give the correlations of points that are scaled already."""
+        """Return the correlations of points that are scaled already."""
         return self._shape(cdist(U, V))

@@ -53,22 +53,22 @@ class Correlations:
 
     @property
     def A(self) -> Array:
-        """Give the points, scaled."""
+        """Return the points, scaled."""
         return self._A[:self.count]
 
     @property
     def M(self) -> Array:
-        """Give C of the points, shape (N, N)."""
+        """Return C of the points, shape (N, N)."""
         return self._M[:self.count, :self.count]
 
     @property
     def K(self) -> Array:
-        """Give C of points and candidates, shape (N, G)."""
+        """Return C of points and candidates, shape (N, G)."""
         return self._K[:self.count]
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Give the room for points and the number of candidates."""
+        """Return the room for points and the number of candidates."""
         return len(self._K), len(self._Z)
 
     @property
@@ -110,18 +110,18 @@ class Correlations:
         self._K[:self.count, where] = self._faded(self.C.between_scaled(self.A, self._Z[where]))
 
     def eigen(self) -> tuple[Array, Array]:
-        """Give eigenvalues and eigenvectors of C of the points."""
+        """Return eigenvalues and eigenvectors of C of the points."""
         if self._eigen is None:
             kappa, U = np.linalg.eigh(self.M)
             self._eigen = np.maximum(kappa, 0.0), U
         return self._eigen
 
     def to_points(self, X: Array) -> Array:
-        """Give the correlations of the points with any others, shape (N, G)."""
+        """Return the correlations of the points with any others, shape (N, G)."""
         return self._faded(self.C.between_scaled(self.A, self.C.scaled(X)))
 
     def between(self, x: np.ndarray, z: np.ndarray) -> Array:
-        """Give the correlations of some candidates with others."""
+        """Return the correlations of some candidates with others."""
         return self.C.between_scaled(self._Z[x], self._Z[z])
 
 
@@ -140,7 +140,7 @@ class Bank:
         self._probes: dict[float, Correlations] = {}
 
     def at(self, factor: float) -> Correlations:
-        """Give those of one factor; they follow points and candidates from now on."""
+        """Return those of one factor; they follow points and candidates from now on."""
         if factor not in self._of:
             self._of[factor] = self.probe(factor)
             del self._probes[factor]
@@ -149,7 +149,7 @@ class Bank:
         return self._of[factor]
 
     def probe(self, factor: float) -> Correlations:
-        """Give those of one factor for a comparison: they follow the points alone."""
+        """Return those of one factor for a comparison: they follow the points alone."""
         known = {**self._probes, **self._of}
         if factor not in known:
             known[factor] = self._probes[factor] = self.made(factor, self._points)

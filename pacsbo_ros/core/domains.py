@@ -55,7 +55,7 @@ class Hull:
         self.H, self.b = half_spaces(A)
 
     def level(self, X: Array) -> Array:
-        """Give how far outside the hull each point lies, <= 0 inside, inf far away."""
+        """Return how far outside the hull each point lies, <= 0 inside, inf far away."""
         near = np.ones(len(X), dtype=bool)
         for x, low, high in zip(X.T, self.low, self.high, strict=True):
             near &= x >= low - self.eps - TOLERANCE
@@ -70,25 +70,25 @@ class Hull:
         return level
 
     def innermost(self, X: Array) -> Array:
-        """Give 0 for points in the hull, 1 in the enlarged hull, 2 elsewhere in the box."""
+        """Return 0 for points in the hull, 1 in the enlarged hull, 2 elsewhere in the box."""
         level = self.level(X)
         return 2 - (level <= self.eps + TOLERANCE).astype(int) - (level <= TOLERANCE)
 
     def with_sample(self, x: Array) -> Hull:
-        """Give the hull of the samples and one more; itself if the point lies inside."""
+        """Return the hull of the samples and one more; itself if the point lies inside."""
         if np.max(self.H @ x - self.b) <= 0.0:
             return self
         return Hull(np.vstack([self.A, x]), 2.0 * self.eps)
 
     def enlarged_half_spaces(self) -> tuple[Array, Array]:
-        """Give H and b of the enlarged hull: half-spaces moved outwards, cut by the boxes."""
+        """Return H and b of the enlarged hull: half-spaces moved outwards, cut by the boxes."""
         eye = np.eye(self.A.shape[1])
         return np.vstack([self.H, eye, -eye]), np.concatenate(
             [self.b + self.eps, np.minimum(self.high + self.eps, 1.0),
              -np.maximum(self.low - self.eps, 0.0)])
 
     def vertices(self, enlarged: bool = False) -> Array:
-        """Give the corners, counter-clockwise in the plane, for drawing; shape (C, n)."""
+        """Return the corners, counter-clockwise in the plane, for drawing; shape (C, n)."""
         n = self.A.shape[1]
         if not enlarged:
             return _corners(self.A)
@@ -129,19 +129,19 @@ class Domains:
 
 
 def innermost(names: tuple[str, ...], hull: Hull, X: Array) -> np.ndarray:
-    """Give the index in `names` of the innermost domain of each point."""
+    """Return the index in `names` of the innermost domain of each point."""
     return _positions(names)[hull.innermost(X)]
 
 
 @lru_cache
 def _positions(names: tuple[str, ...]) -> np.ndarray:
-    """Give for hull, enlarged hull and box the index of the innermost that is in use."""
+    """Return for hull, enlarged hull and box the index of the innermost that is in use."""
     return np.array([min(names.index(d) for d in DOMAINS[k:] if d in names)
                      for k in range(len(DOMAINS))])
 
 
 def half_spaces(A: Array) -> tuple[Array, Array]:
-    """Give unit normals H and offsets b with hull(A) = {x : H x <= b}."""
+    """Return unit normals H and offsets b with hull(A) = {x : H x <= b}."""
     if A.shape[1] > MOST_DIRECTIONS:
         eye = np.eye(A.shape[1])
         return np.vstack([eye, -eye]), np.concatenate([A.max(axis=0), -A.min(axis=0)])
@@ -161,7 +161,7 @@ def half_spaces(A: Array) -> tuple[Array, Array]:
 
 
 def _full_hull(Z: Array) -> tuple[Array, Array]:
-    """Give the half-spaces of points that span all their directions (none, one or more)."""
+    """Return the half-spaces of points that span all their directions (none, one or more)."""
     r = Z.shape[1]
     if r == 0:
         return np.empty((0, 0)), np.empty(0)
@@ -174,7 +174,7 @@ def _full_hull(Z: Array) -> tuple[Array, Array]:
 
 
 def _corners(A: Array) -> Array:
-    """Give the extreme points among A; all of them where the hull is flat or a line."""
+    """Return the extreme points among A; all of them where the hull is flat or a line."""
     n = A.shape[1]
     if n == 1:
         return np.array([A.min(axis=0), A.max(axis=0)])

@@ -115,7 +115,7 @@ class Energies:
     def hidden(self, gp: GaussianProcess, posterior: Posterior, domains: Domains,
                order: np.ndarray) -> Array:
         """
-        Give c_D² - e² of every library function, scaled to norm one, shape (domains, q).
+        Return c_D² - e² of every library function, scaled to norm one, shape (domains, q).
 
         On the box the norm is known. On a smaller domain it is that of the smoothest function
         with the same values on reference points, candidates of the domain; the reference set of
@@ -136,7 +136,7 @@ class Energies:
         return np.minimum(np.maximum(hidden, 0.0, out=hidden), hidden[-1], out=hidden)
 
     def scales(self, rhos: list[float], Y: Array, scatter: Array) -> tuple[Array, Array]:
-        """Give t_j² of the library (outputs, q) and t² of the data (outputs,), at their rho."""
+        """Return t_j² of the library (outputs, q) and t² of the data (outputs,), at their rho."""
         self._scales = {rho: self._scale(rho) for rho in set(rhos)}
         ours = np.array([self._scales[rho].square for rho in rhos]) - self.scatter
         w = [solve_lower(self._scales[rho].L, y) for rho, y in zip(rhos, Y.T, strict=True)]
@@ -168,7 +168,7 @@ class Energies:
             shown, indices, start = local.whitening, local.order, end
 
     def _scale(self, rho: float) -> Whitening:
-        """Give the library, with the noise of this rho, whitened by C + rho·I."""
+        """Return the library, with the noise of this rho, whitened by C + rho·I."""
         N, scale = self.count, self._scales.get(rho)
         if scale is None:
             scale = Whitening(self.library.size)

@@ -70,22 +70,22 @@ class GaussianProcess:
 
     @property
     def A(self) -> Array:
-        """Give the samples."""
+        """Return the samples."""
         return self._A[:self.count]
 
     @property
     def Y(self) -> Array:
-        """Give the measured values."""
+        """Return the measured values."""
         return self._Y[:self.count]
 
     @property
     def L(self) -> Array:
-        """Give the Cholesky factor of K + λI."""
+        """Return the Cholesky factor of K + λI."""
         return self._L[:self.count, :self.count]
 
     @property
     def W(self) -> Array:
-        """Give L⁻¹ Y."""
+        """Return L⁻¹ Y."""
         return self._W[:self.count]
 
     def add(self, x: Array, y: Array) -> Row:
@@ -107,35 +107,35 @@ class GaussianProcess:
         return Row(x, ell, pivot, w)
 
     def whiten(self, X: Array) -> Array:
-        """Give V = L⁻¹ k(A, X), shape (N, G)."""
+        """Return V = L⁻¹ k(A, X), shape (N, G)."""
         if not self.count:
             return np.empty((0, len(X)))
         return solve_triangular(self.L, self.kernel(self.A, X), lower=True, check_finite=False)
 
     def posterior(self, X: Array) -> tuple[Array, Array]:
-        """Give mean (m, G) and variance (G,) at any points."""
+        """Return mean (m, G) and variance (G,) at any points."""
         V = self.whiten(X)
         var = self.kernel.output_scale - np.einsum('ij,ij->j', V, V)
         return self.W.T @ V, np.maximum(var, 0.0)
 
     def weights(self) -> Array:
-        """Give (K + λI)⁻¹ Y, the coefficients of the mean, shape (N, m)."""
+        """Return (K + λI)⁻¹ Y, the coefficients of the mean, shape (N, m)."""
         if not self.count:
             return np.empty((0, self.outputs))
         return solve_lower(self.L, self.W, transposed=True)
 
     def mean_norms(self) -> Array:
-        """Give ‖μ_A‖_k of every output: sqrt(yᵀ Q K Q y) with Q = (K + λI)⁻¹, shape (m,)."""
+        """Return ‖μ_A‖_k of every output: sqrt(yᵀ Q K Q y) with Q = (K + λI)⁻¹, shape (m,)."""
         weights = self.weights()
         square = (self.W ** 2 - self.lam * weights ** 2).sum(axis=0)
         return np.sqrt(np.maximum(square, 0.0))
 
     def data_norms(self) -> Array:
-        """Give sqrt(yᵀ Q y) of every output, the least of ‖f‖² + Σ(y - f)²/λ, shape (m,)."""
+        """Return sqrt(yᵀ Q y) of every output, the least of ‖f‖² + Σ(y - f)²/λ, shape (m,)."""
         return np.sqrt(np.sum(self.W ** 2, axis=0))
 
     def log_det(self) -> float:
-        """Give ln det(I + K/λ)."""
+        """Return ln det(I + K/λ)."""
         return self._log_det
 
 
@@ -155,18 +155,18 @@ class Posterior:
 
     @property
     def V(self) -> Array:
-        """Give L⁻¹ k(A, X), shape (N, G)."""
+        """Return L⁻¹ k(A, X), shape (N, G)."""
         return self._V[:self.gp.count]
 
     @property
     def sigma(self) -> Array:
-        """Give the posterior standard deviation, shape (G,)."""
+        """Return the posterior standard deviation, shape (G,)."""
         if self._sigma is None:
             self._sigma = np.sqrt(np.maximum(self.var, 0.0))
         return self._sigma
 
     def covariance(self, x: np.ndarray, z: np.ndarray) -> Array:
-        """Give the posterior covariance of some candidates with others, shape (x, z)."""
+        """Return the posterior covariance of some candidates with others, shape (x, z)."""
         prior = self.gp.kernel.between_scaled(self._Z[x], self._Z[z])
         return prior - self.V[:, x].T @ self.V[:, z]
 

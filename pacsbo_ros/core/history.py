@@ -46,7 +46,7 @@ class Multiplier(Protocol):
 
     def multiplier(self, history: Array, settings: Settings) -> float:
         """
-        Give the factor on the quantile q of one output, finite and > 0; 1 changes nothing.
+        Return the factor on the quantile q of one output, finite and > 0; 1 changes nothing.
 
         history: shape (H, len(COLUMNS)), at most `settings.window` rows and at least one, not
         padded; to be read only. It is called for every output after every sample. No state may be

@@ -41,13 +41,13 @@ class InterpolantRule(NormRule):
     """Bound each output on each domain by itself, with tail centres from that domain."""
 
     def bounds(self, evidence: Evidence) -> dict[str, list[Bound]]:
-        """Give the bounds per domain."""
+        """Return the bounds per domain."""
         return {domain: [self.bound(evidence, domain, model, j, rng)
                          for j in range(len(evidence.members))]
                 for domain, (model, rng) in self.models(evidence).items()}
 
     def models(self, evidence: Evidence) -> dict[str, tuple[Interpolants, np.random.Generator]]:
-        """Give the distribution of random interpolants on every domain, and a random stream."""
+        """Return the distribution of random interpolants on every domain, and a random stream."""
         found = {}
         for d, (domain, mask) in enumerate(evidence.domains.masks.items()):
             inside = evidence.order[mask[evidence.order]][:POOL]

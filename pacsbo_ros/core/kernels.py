@@ -35,19 +35,19 @@ Array = NDArray[np.float64]
 
 
 def matern32(d: Array) -> Array:
-    """Give (1 + √3 d) exp(-√3 d)."""
+    """Return (1 + √3 d) exp(-√3 d)."""
     d = np.sqrt(3.0) * d
     return (1.0 + d) * np.exp(-d)
 
 
 def matern52(d: Array) -> Array:
-    """Give (1 + √5 d + 5/3 d²) exp(-√5 d)."""
+    """Return (1 + √5 d + 5/3 d²) exp(-√5 d)."""
     d = np.sqrt(5.0) * d
     return (1.0 + d + d * d / 3.0) * np.exp(-d)
 
 
 def rbf(d: Array) -> Array:
-    """Give exp(-d²/2)."""
+    """Return exp(-d²/2)."""
     return np.exp(-0.5 * d * d)
 
 
@@ -82,23 +82,23 @@ class Kernel:
         return len(self.length_scales)
 
     def stretched(self, factor: float) -> Kernel:
-        """Give the same kernel with other length scales."""
+        """Return the same kernel with other length scales."""
         return Kernel(self.name, tuple(factor * s for s in self.length_scales), self.output_scale)
 
     def __call__(self, X: Array, Z: Array) -> Array:
-        """Give the (N, M) matrix of kernel values."""
+        """Return the (N, M) matrix of kernel values."""
         return self.between_scaled(self.scaled(X), self.scaled(Z))
 
     def scaled(self, X: Array) -> Array:
-        """Give the points divided by the length scales, shape (N, n)."""
+        """Return the points divided by the length scales, shape (N, n)."""
         return np.atleast_2d(X) / np.asarray(self.length_scales)
 
     def between_scaled(self, U: Array, V: Array) -> Array:
-        """Give the kernel matrix of points that are scaled already: large sets scale once."""
+        """Return the kernel matrix of points that are scaled already: large sets scale once."""
         values = SHAPES[self.name](cdist(U, V))
         return values if self.output_scale == 1.0 else self.output_scale * values
 
     def distance(self, X: Array, Z: Array) -> Array:
-        """Give the RKHS metric d_k(x, z) = ‖k(x, ·) - k(z, ·)‖ = sqrt(2 s2 - 2 k(x, z))."""
+        """Return the RKHS metric d_k(x, z) = ‖k(x, ·) - k(z, ·)‖ = sqrt(2 s2 - 2 k(x, z))."""
         gap = 2.0 * (self.output_scale - self(X, Z))
         return np.sqrt(np.maximum(gap, 0.0))

@@ -54,12 +54,12 @@ class Ledger:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Give all entries, oldest first."""
+        """Return all entries, oldest first."""
         return tuple(self._entries)
 
     @property
     def left(self) -> float:
-        """Give what may still be spent."""
+        """Return what may still be spent."""
         return max(self.delta - self.spent, 0.0)
 
     def spend(self, who: str, purpose: str, samples: int, amount: float) -> float:
@@ -74,10 +74,10 @@ class Ledger:
 
 
 def noise_share(delta: float, outputs: int) -> float:
-    """Give the share of the noise of one output."""
+    """Return the share of the noise of one output."""
     return NOISE_PART * delta / outputs
 
 
 def norm_share(delta: float, outputs: int) -> float:
-    """Give the share of the norm of one output, on all domains and at all times."""
+    """Return the share of the norm of one output, on all domains and at all times."""
     return (1.0 - NOISE_PART) * delta / outputs

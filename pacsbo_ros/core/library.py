@@ -49,7 +49,7 @@ class Library:
         self.C = sparse.csr_matrix(sparse.diags(1.0 / norms) @ C)
 
     def evaluate(self, X: Array) -> Array:
-        """Give the values of all functions at the points, shape (points, q)."""
+        """Return the values of all functions at the points, shape (points, q)."""
         values = self.kernel.between_scaled(self.kernel.scaled(X), self._scaled)
         if len(X) == 1:  # one sample: a vector is much faster than a matrix of one column
             return np.asarray(self.C @ values[0])[None]
@@ -58,5 +58,5 @@ class Library:
 
 @lru_cache(maxsize=32)
 def shared_library(kernel: Kernel, size: int, centres: int, seed: int) -> Library:
-    """Give the library of these choices; drawn once a process, since it is never changed."""
+    """Return the library of these choices; drawn once a process, since it is never changed."""
     return Library(kernel, size, centres, seed)

@@ -50,7 +50,7 @@ class LocalNorms:
         self._norms: dict[str, float] = {}
 
     def on(self, hull: Hull | None) -> dict[str, float]:
-        """Give the norm on each domain of the samples that span this hull."""
+        """Return the norm on each domain of the samples that span this hull."""
         if hull is None:
             raise ValueError('no sample was told: the domains are not known yet')
         if hull is not self._hull:
@@ -77,11 +77,11 @@ class TrueNorms(NormRule):
 
     @classmethod
     def of(cls, truth: LocalNorms) -> RuleMaker:
-        """Give what makes the rule for one function."""
+        """Return what makes the rule for one function."""
         return lambda setup: cls(setup, truth)
 
     def bounds(self, evidence: Evidence) -> dict[str, list[Bound]]:
-        """Give the norms on the domains of the present hull, never below what the data show."""
+        """Return the norms on the domains of the present hull, never below what the data show."""
         norms, (shown,) = self._truth.on(evidence.domains.hull), evidence.gp.mean_norms()
         found = {d: max(norms[d], float(shown)) for d in evidence.domains.names}
         return {d: [Bound(B, B, B, B, 0, 0.0)] for d, B in found.items()}
@@ -91,7 +91,7 @@ def domain_norms(
     kernel: Kernel, parts: tuple[Array, Array], values: Array, on_box: float | Array,
 ) -> Array:
     """
-    Give the norms on hull, enlarged hull and box, (3,), of the function with these values.
+    Return the norms on hull, enlarged hull and box, (3,), of the function with these values.
 
     The parts are points of the hull and of the shell around it. One column of values for each of q
     functions gives (3, q).
@@ -131,7 +131,7 @@ def reference_points(
 
 
 def _exits(X: Array, ray: Array, H: Array, b: Array) -> tuple[np.ndarray, Array]:
-    """Give the face through which each ray leaves {x : H x <= b}, and how far along it."""
+    """Return the face through which each ray leaves {x : H x <= b}, and how far along it."""
     speed, room = ray @ H.T, np.maximum(b - X @ H.T, 0.0)
     way = np.where(speed > 1e-12, room / np.maximum(speed, 1e-12), np.inf)
     face = np.argmin(way, axis=1)
@@ -139,7 +139,7 @@ def _exits(X: Array, ray: Array, H: Array, b: Array) -> tuple[np.ndarray, Array]
 
 
 def _nearest(A: Array, X: Array) -> Array:
-    """Give the point of the hull of A next to each X, nearly, by the method of Frank and Wolfe."""
+    """Return the point of the hull of A next to each X, nearly, by Frank and Wolfe."""
     found = np.repeat(A.mean(axis=0)[None], len(X), axis=0)
     for _ in range(NEARING):
         away = found - X

@@ -48,7 +48,7 @@ class Repeats:
 
     @property
     def points(self) -> tuple[tuple[float, ...], ...]:
-        """Give the distinct points in the order of their first measurement."""
+        """Return the distinct points in the order of their first measurement."""
         return tuple(self._known)
 
     def count(self, point: tuple[float, ...]) -> int:
@@ -56,7 +56,7 @@ class Repeats:
         return self._known[point][0] if point in self._known else 0
 
     def mean(self, point: tuple[float, ...]) -> Array:
-        """Give the mean of what was measured at a point."""
+        """Return the mean of what was measured at a point."""
         return self._known[point][1]
 
     def add(self, point: tuple[float, ...], values: Array) -> None:
@@ -71,7 +71,7 @@ class Repeats:
 
 @dataclass(frozen=True)
 class NoiseEstimate:
-    """Give the standard deviation of the noise of every output and its one-sided limits."""
+    """Return the standard deviation of the noise of every output and its one-sided limits."""
 
     dof: int  # 0: no point was measured twice, and the rest is empty
     sigma: tuple[float, ...] = ()
@@ -93,7 +93,7 @@ def estimate(repeats: Repeats) -> NoiseEstimate:
 
 def bounds(noise_bound: float | str, repeats: Repeats, told: Array) -> Array | None:
     """
-    Give R of every output; None if it is to be estimated and nothing says how.
+    Return R of every output; None if it is to be estimated and nothing says how.
 
     told: the largest standard deviation that came with a sample, shape (m,), 0 where none did.
     """
@@ -121,6 +121,6 @@ def notices(noise_bound: float | str, found: NoiseEstimate, names: tuple[str, ..
 
 
 def _rounded_up(value: float) -> float:
-    """Give the value with two digits, not less than it was."""
+    """Return the value with two digits, not less than it was."""
     step = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.ceil(value / step - 1e-9) * step

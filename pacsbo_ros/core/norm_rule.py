@@ -68,7 +68,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Bound:
-    """Give B and what it rests on; the fields are those of NormEstimate."""
+    """Return B and what it rests on; the fields are those of NormEstimate."""
 
     B: float
     centre: float
@@ -109,7 +109,7 @@ class NormRule(Rule):
 
     @abstractmethod
     def bounds(self, evidence: Evidence) -> dict[str, list[Bound]]:
-        """Give B per domain, one entry per output of the kernel; called once per sample."""
+        """Return B per domain, one entry per output of the kernel; called once per sample."""
 
     def observe(self, group: int, row: Row, samples: Samples) -> None:
         """Take over the row of a new sample; most rules keep nothing."""
@@ -157,7 +157,7 @@ class NormRule(Rule):
         return self._band(mu, sigma, sorted_.where)
 
     def band_at(self, X: Array, where: np.ndarray) -> Band:
-        """Give the band at any points."""
+        """Return the band at any points."""
         mu, sigma = np.empty((2, self.settings.outputs, len(X)))
         for gp, members in zip(self.gps, self.members, strict=True):
             mean, var = gp.posterior(X)
@@ -165,21 +165,21 @@ class NormRule(Rule):
         return self._band(mu, sigma, where)
 
     def covariance(self, group: int, x: np.ndarray, z: np.ndarray) -> Array:
-        """Give the posterior covariance of candidates."""
+        """Return the posterior covariance of candidates."""
         return self.posteriors[group].covariance(x, z)
 
     def nugget(self, group: int) -> float:
-        """Give λ."""
+        """Return λ."""
         return self.gps[group].lam
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """Give the number of every output's kernel."""
+        """Return the number of every output's kernel."""
         return self._groups
 
     @property
     def norms(self) -> tuple[NormEstimate, ...]:
-        """Give B of every output on every domain and what it rests on."""
+        """Return B of every output on every domain and what it rests on."""
         return self._norms
 
     def grew(self) -> str:
@@ -187,7 +187,7 @@ class NormRule(Rule):
         return 'the norm estimate grew' if self._grew else ''
 
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
-        """Give the norm's and the noise's part of beta."""
+        """Return the norm's and the noise's part of beta."""
         return (Term('norm', float(self._hidden[output, domain]),
                      'more starts around the first ones, or longer length_scales if they hold'),
                 Term('noise', float(self._noise[output]),

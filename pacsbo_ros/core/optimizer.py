@@ -73,7 +73,7 @@ class SafeOptimizer:
 
     @property
     def _run(self) -> Run:
-        """Give what follows from the samples, made anew if a tell was broken off."""
+        """Return what follows from the samples, made anew if a tell was broken off."""
         if not self._cache.sound or self._cache.samples.count != len(self._told):
             self._cache = self._made_from(self._told)
         return self._cache
@@ -108,7 +108,7 @@ class SafeOptimizer:
     # Ask ----------------------------------------------------------------------------------
 
     def ask(self) -> Proposal | NothingToPropose:
-        """Give the next experiment, or say why there is none."""
+        """Return the next experiment, or say why there is none."""
         run, s = self._run, self.settings
         missing = run.missing()
         if missing and s.noise_bound == AUTO and missing.startswith('noise_bound'):
@@ -144,7 +144,7 @@ class SafeOptimizer:
 
     def best(self) -> Best | None:
         """
-        Give the measured point with the best expected reward among those known to be safe.
+        Return the measured point with the best expected reward among those known to be safe.
 
         Known to be safe is what the safe set holds or what keeps all limits with probability
         1 - delta by belief, and no measurement contradicts; None if none.
@@ -184,7 +184,7 @@ class SafeOptimizer:
         return known
 
     def state(self) -> State:
-        """Give what a node publishes: shares of the domains, B, and the books."""
+        """Return what a node publishes: shares of the domains, B, and the books."""
         self._require_bands()
         run, names = self._run, self.settings.domains
         # Shares of the box: those that crowd around the starts or the frontier do not count.
@@ -201,11 +201,11 @@ class SafeOptimizer:
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """Give what the user should know, on the noise and by the rule, in sentences."""
+        """Return what the user should know, on the noise and by the rule, in sentences."""
         return (*self._run.samples.notices(), *self._run.rule.notices())
 
     def predict(self, points: ArrayLike) -> Band:
-        """Give the band at any points of the unit cube, arrays of shape (outputs, points)."""
+        """Return the band at any points of the unit cube, arrays of shape (outputs, points)."""
         self._require_bands()
         return self._run.band_at(self._shaped(points))
 
@@ -223,23 +223,23 @@ class SafeOptimizer:
 
     @property
     def hull(self) -> Hull | None:
-        """Give the hull of the samples, the same object as long as it does not change."""
+        """Return the hull of the samples, the same object as long as it does not change."""
         return self._run.hull
 
     def hull_vertices(self, enlarged: bool = False) -> Array:
-        """Give the corners of the hull of the samples or of the enlarged hull, shape (C, n)."""
+        """Return the corners of the hull of the samples or of the enlarged hull, shape (C, n)."""
         hull = self._run.hull
         return np.empty((0, self.settings.dimension)) if hull is None else hull.vertices(enlarged)
 
     @property
     def samples(self) -> tuple[Array, Array]:
-        """Give the told points (N, n) and values (N, m)."""
+        """Return the told points (N, n) and values (N, m)."""
         return self._run.samples.A.copy(), self._run.samples.Y.copy()
 
     # Records ------------------------------------------------------------------------------
 
     def to_record(self) -> dict[str, Any]:
-        """Give plain JSON-able data from which `from_record` continues identically."""
+        """Return plain JSON-able data from which `from_record` continues identically."""
         return {
             'settings': self.settings.to_dict(), 'seed': self.seed,
             'points': [list(t.point) for t in self._told],

@@ -55,7 +55,7 @@ class NothingToPropose:
 
 @dataclass(frozen=True)
 class NormEstimate:
-    """Give B of one output on one domain and what it rests on."""
+    """Return B of one output on one domain and what it rests on."""
 
     output: int
     domain: str
@@ -74,7 +74,7 @@ class NormEstimate:
 
     @property
     def hidden(self) -> float:
-        """Give sqrt(B² - shown²), the norm that the samples leave open: β = hidden + noise."""
+        """Return sqrt(B² - shown²), the norm that the samples leave open: β = hidden + noise."""
         return math.sqrt(max(self.B ** 2 - self.shown ** 2, 0.0))
 
 

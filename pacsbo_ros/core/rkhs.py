@@ -52,18 +52,18 @@ class RkhsFunction:
     coefficients: Array  # (S,)
 
     def __call__(self, X: Array) -> Array:
-        """Give the values at the points, shape (G,)."""
+        """Return the values at the points, shape (G,)."""
         return self.kernel(X, self.centres) @ self.coefficients
 
     @property
     def norm(self) -> float:
-        """Give sqrt(aᵀ K a)."""
+        """Return sqrt(aᵀ K a)."""
         a = self.coefficients
         square = float(a @ self.kernel(self.centres, self.centres) @ a)
         return float(np.sqrt(max(square, 0.0)))
 
     def scaled_to(self, norm: float) -> RkhsFunction:
-        """Give the same shape with another norm."""
+        """Return the same shape with another norm."""
         return RkhsFunction(self.kernel, self.centres, self.coefficients * (norm / self.norm))
 
 
@@ -94,13 +94,13 @@ def random_interpolant(
 
 
 def local_norm(kernel: Kernel, X: Array, values: Array) -> float:
-    """Give the norm of the smoothest function with these values: the norm on the set X."""
+    """Return the norm of the smoothest function with these values: the norm on the set X."""
     z = whitened_values(kernel, X, values)
     return float(np.sqrt(z @ z))
 
 
 def whitened_values(kernel: Kernel, X: Array, values: Array) -> Array:
-    """Give z = L⁻¹ values with LLᵀ = K; ‖z[:k]‖ is the norm on the first k points."""
+    """Return z = L⁻¹ values with LLᵀ = K; ‖z[:k]‖ is the norm on the first k points."""
     K = kernel(X, X)
     K[np.diag_indices_from(K)] += JITTER * kernel.output_scale
     return np.asarray(solve_triangular(np.linalg.cholesky(K), values, lower=True,
@@ -108,7 +108,7 @@ def whitened_values(kernel: Kernel, X: Array, values: Array) -> Array:
 
 
 def reciprocal_covariance_integral(var: Array, inside: np.ndarray) -> Array:
-    """Give r = 1/∫σ² over the domains inside (D, G), by candidates that fill the unit box."""
+    """Return r = 1/∫σ² over the domains inside (D, G), by candidates that fill the unit box."""
     integral = inside.astype(float, copy=False) @ np.maximum(var, 0.0) / len(var)
     return np.asarray(1.0 / np.maximum(integral, np.finfo(float).tiny ** 0.5))
 
@@ -129,16 +129,16 @@ class Interpolants:
 
     @cached_property
     def S(self) -> Array:
-        """Give the Gram matrix of the residual kernels, shape (P, P)."""
+        """Return the Gram matrix of the residual kernels, shape (P, P)."""
         return self._S()
 
     def mean_square(self, output: int) -> float:
-        """Give E‖ρ‖² in closed form."""
+        """Return E‖ρ‖² in closed form."""
         return float(self.mean_norms[output] ** 2
                      + self.tail * self.bound ** 2 / 3 * np.mean(self.v))
 
     def variance_of_square(self, output: int) -> float:
-        """Give Var ‖ρ‖² in closed form, from the moments of U[-a_bar, a_bar]."""
+        """Return Var ‖ρ‖² in closed form, from the moments of U[-a_bar, a_bar]."""
         T, second, fourth = self.tail, self.bound ** 2 / 3, self.bound ** 4 / 5
         v2, s2 = np.mean(self.v ** 2), np.mean(self.S ** 2)
         given_centres = T * (fourth - second ** 2) * v2 + 2 * T * (T - 1) * second ** 2 * s2
@@ -147,7 +147,7 @@ class Interpolants:
         return float(given_centres + centres + cross)
 
     def support(self, output: int) -> tuple[float, float]:
-        """Give limits that no drawn norm can leave."""
+        """Return limits that no drawn norm can leave."""
         square = self.mean_norms[output] ** 2
         reach = self.tail * self.bound
         cross = 2 * reach * float(np.max(np.abs(self.e[output])))

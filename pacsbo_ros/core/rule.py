@@ -61,7 +61,7 @@ class NormPredictor(Protocol):
 
     def __call__(self, history: Array, settings: Settings, domain: str) -> float:
         """
-        Give the estimated RKHS norm, a finite number; it is called again after every sample.
+        Return the estimated RKHS norm, a finite number; it is called again after every sample.
 
         history: shape (H, 2), rows (‖μ_A‖, r) with r = 1/∫σ² over the domain, one per sample from
         the last start on, oldest first, at most `settings.window` rows and at least one; not
@@ -118,31 +118,31 @@ class Rule(ABC):
     @abstractmethod
     def renew(self, samples: Samples, domains: Callable[[], Domains]) -> Band:
         """
-        Give the band on the candidates; enter what it spends. Called once per sample.
+        Return the band on the candidates; enter what it spends. Called once per sample.
 
         domains: sorts the candidates when it is called; a rule that needs none saves the time.
         """
 
     @abstractmethod
     def band_at(self, X: Array, where: np.ndarray) -> Band:
-        """Give the same band at any points, whose innermost domains are `where`."""
+        """Return the same band at any points, whose innermost domains are `where`."""
 
     @abstractmethod
     def covariance(self, group: int, x: np.ndarray, z: np.ndarray) -> Array:
-        """Give the posterior covariance of candidates, in units of sigma², shape (x, z)."""
+        """Return the posterior covariance of candidates, in units of sigma², shape (x, z)."""
 
     @abstractmethod
     def nugget(self, group: int) -> float:
-        """Give the noise variance of one more sample in the same units (λ)."""
+        """Return the noise variance of one more sample in the same units (λ)."""
 
     @property
     @abstractmethod
     def groups(self) -> tuple[int, ...]:
-        """Give the group of every output; outputs of one group share covariance and nugget."""
+        """Return the group of every output; outputs of one group share covariance and nugget."""
 
     @property
     def norms(self) -> tuple[NormEstimate, ...]:
-        """Give B of every output (slow index) on every domain (fast index), to show."""
+        """Return B of every output (slow index) on every domain (fast index), to show."""
         return ()
 
     def grew(self) -> str:
@@ -155,7 +155,7 @@ class Rule(ABC):
         return True
 
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
-        """Give the parts of beta of an output on a domain, to explain a band that is too wide."""
+        """Return the parts of beta of an output on a domain, to explain too wide a band."""
         return ()
 
     def notices(self) -> tuple[str, ...]:
@@ -163,7 +163,7 @@ class Rule(ABC):
         return ()
 
     def length_scale_weights(self) -> tuple[tuple[float, ...], ...]:
-        """Give the posterior of `length_scale_factors`, one row per output; none if fixed."""
+        """Return the posterior of `length_scale_factors`, one row per output; none if fixed."""
         return ()
 
 

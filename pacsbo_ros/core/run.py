@@ -91,7 +91,7 @@ class Run:
         return None
 
     def band_at(self, X: Array) -> Band:
-        """Give the band at any points."""
+        """Return the band at any points."""
         assert self.hull is not None
         return self.rule.band_at(X, innermost(self.settings.domains, self.hull, X))
 
@@ -119,11 +119,11 @@ class Run:
 
     @property
     def spread(self) -> slice:
-        """Give which candidates are spread evenly over the box."""
+        """Return which candidates are spread evenly over the box."""
         return slice(0, self._redrawn.start)
 
     def domains(self) -> Domains:
-        """Give the candidates sorted into the domains, which is done when somebody asks."""
+        """Return the candidates sorted into the domains, which is done when somebody asks."""
         assert self.hull is not None
         if self._domains is None or self._domains.hull is not self.hull:
             self._domains = Domains.sort(self.settings.domains, self.hull, self.X, self._domains)
@@ -131,7 +131,7 @@ class Run:
 
     def _without_proof(self) -> np.ndarray:
         """
-        Give the candidates that are called safe whatever the band says.
+        Return the candidates that are called safe whatever the band says.
 
         These are the starts, safe by assumption, which never leave. After a drift nothing is left
         of that: if the band calls nothing safe, it is the point with the largest margin, as long

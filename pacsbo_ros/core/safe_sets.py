@@ -42,7 +42,7 @@ LARGEST = 128  # and tested at once
 
 
 def maximisers(band: Band, S: np.ndarray) -> np.ndarray:
-    """Give M from output 0."""
+    """Return M from output 0."""
     best = np.where(S, band.low[0], -np.inf).max()
     return S & (band.up[0] >= best)
 
@@ -53,7 +53,7 @@ Expands = Callable[[np.ndarray, np.ndarray], np.ndarray]
 def first_expander(
     queue: np.ndarray, sigma: Array, targets: np.ndarray, expands: Expands,
 ) -> int | None:
-    """Give the most uncertain candidate of the queue that expands; None if there is none."""
+    """Return the most uncertain candidate of the queue that expands; None if there is none."""
     if not len(targets):
         return None
     # Most often one of the best few expands: sort and test only as far as needed.
@@ -74,7 +74,7 @@ def first_expander(
 
 
 def nearest_to_safe(band: Band, S: np.ndarray, h_min: Array, count: int) -> np.ndarray:
-    """Give the unsafe candidates whose lower bounds miss the thresholds least."""
+    """Return the unsafe candidates whose lower bounds miss the thresholds least."""
     outside = np.flatnonzero(~S)
     if len(outside) <= count:
         return outside

@@ -54,17 +54,17 @@ class Samples:
 
     @property
     def A(self) -> Array:
-        """Give the points."""
+        """Return the points."""
         return self._A[:self.count]
 
     @property
     def Y(self) -> Array:
-        """Give the values."""
+        """Return the values."""
         return self._Y[:self.count]
 
     @property
     def T(self) -> Array:
-        """Give the standard deviations that were told."""
+        """Return the standard deviations that were told."""
         return self._T[:self.count]
 
     @property
@@ -74,21 +74,21 @@ class Samples:
 
     @property
     def R(self) -> Array | None:
-        """Give the noise bound of every output; None while nothing tells it."""
+        """Return the noise bound of every output; None while nothing tells it."""
         if self._R is None:
             self._R = (noise.bounds(self.settings.noise_bound, self.repeats,
                                     self.T.max(axis=0, initial=0.0)),)
         return self._R[0]
 
     def variances(self, i: int) -> Array:
-        """Give the noise variance of every sample of an output: what was told, or R²."""
+        """Return the noise variance of every sample of an output: what was told, or R²."""
         R, told = self.R, self.T[:, i]
         assert R is not None
         bound = float(R[i]) if not np.all(told > 0) else 0.0
         return np.where(told > 0, told, bound) ** 2
 
     def pooled(self, i: int, at: np.ndarray) -> tuple[Array, Array]:
-        """Give mean and its variance of every group of samples; at: the group of each, (N,)."""
+        """Return mean and its variance of every group of samples; at: the group of each, (N,)."""
         r2 = self.variances(i)
         if at[-1] == self.count - 1:  # every sample is a group of its own
             return self.Y[:, i].copy(), r2
@@ -97,7 +97,7 @@ class Samples:
         return np.bincount(at, weight * self.Y[:, i]) / total, 1.0 / total
 
     def scatter(self, i: int, at: np.ndarray) -> float:
-        """Give ln p of the samples given the means of their groups, up to a constant."""
+        """Return ln p of the samples given the means of their groups, up to a constant."""
         r2 = np.maximum(self.variances(i), 1e-300)
         mean, pooled = self.pooled(i, at)
         away = self.Y[:, i] - mean[at]

@@ -71,7 +71,7 @@ class Scale:
     p: Array  # posterior of s at ŝ·exp(LOG_S), sums to one
 
     def factor(self, rho: float) -> float:
-        """Give q with P(s·Z > q·ŝ) = rho < 1/2."""
+        """Return q with P(s·Z > q·ŝ) = rho < 1/2."""
         q, before = -float(ndtri(rho)), 0.0
         for _ in range(ROUNDS):  # Newton's, in logarithms: the tail is a power law far out
             t = q * INVERSE_S
@@ -83,7 +83,7 @@ class Scale:
         return q
 
     def quantiles(self, levels: Sequence[float]) -> Array:
-        """Give quantiles of s."""
+        """Return quantiles of s."""
         return math.sqrt(self.square) * np.exp(np.interp(levels, np.cumsum(self.p), LOG_S))
 
 

@@ -34,7 +34,7 @@ GUESS, LONGEST_GUESS = {1: 0.1, 2: 0.3, 3: 0.4}, 0.5
 
 
 def factors(dimension: int) -> tuple[float, ...]:
-    """Give the factors of a guessed length scale that are averaged over."""
+    """Return the factors of a guessed length scale that are averaged over."""
     return FACTORS if dimension < 4 else FACTORS[:2]
 
 
@@ -197,13 +197,13 @@ class Settings:
 
     @property
     def thresholds(self) -> tuple[float, ...]:
-        """Give the value each output must reach to be safe; -inf for a reward that is free."""
+        """Return the value each output must reach to be safe; -inf for a reward that is free."""
         free = -math.inf if self.reward_threshold is None else self.reward_threshold
         return ((free,) if self.reward else ()) + (0.0,) * self.constraints
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Give the name of every output."""
+        """Return the name of every output."""
         return self.output_names or (('reward',) if self.reward else ()) + tuple(
             f'constraint {i + 1}' for i in range(self.constraints))
 
@@ -214,35 +214,35 @@ class Settings:
 
     @property
     def acquisition(self) -> str:
-        """Give the name of the choice."""
+        """Return the name of the choice."""
         if self.choice != AUTO:
             return self.choice
         return 'goal' if self.rule == 'student' else 'safeopt'
 
     def kernels(self) -> tuple[Kernel, ...]:
-        """Give the kernel of every output."""
+        """Return the kernel of every output."""
         shared = Kernel(self.kernel, self.length_scales, self.output_scale)
         return self.output_kernels or (shared,) * self.outputs
 
     @classmethod
     def paper(cls, **changes: Any) -> Settings:
-        """Give the paper's choices: Matérn-3/2, ℓ = 0.1, Hoeffding, N-hat 100, ᾱ = 1."""
+        """Return the paper's choices: Matérn-3/2, ℓ = 0.1, Hoeffding, N-hat 100, ᾱ = 1."""
         choices: dict[str, Any] = {
             'kernel': 'matern32', 'length_scales': (0.1,), 'delta': 0.1, 'enlargement': 0.1,
             'rule': 'hoeffding', 'centres': 100, 'coefficient_bound': 1.0, 'caution': 1.0}
         return cls(**{**choices, **changes})
 
     def with_norm(self, B: float | tuple[float, ...]) -> Settings:
-        """Give a copy for SafeOpt: B is told, one for all outputs or one each, on the box."""
+        """Return a copy for SafeOpt: B is told, one for all outputs or one each, on the box."""
         norms = (B,) if isinstance(B, (int, float)) else tuple(B)
         return self.replace(rule='given', given_norm=norms, domains=('box',))
 
     def replace(self, **changes: Any) -> Settings:
-        """Give a copy with other choices, validated again."""
+        """Return a copy with other choices, validated again."""
         return replace(self, **changes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give plain data for JSON."""
+        """Return plain data for JSON."""
         return asdict(self)
 
     @classmethod

@@ -46,7 +46,7 @@ def only_measured_is_safe(run: Run) -> bool:
 
 
 def opening_repeat(run: Run, view: View) -> int | None:
-    """Give the measured candidate of which some repeats would make another one safe."""
+    """Return the measured candidate of which some repeats would make another one safe."""
     band, rule, h_min = view.band, view.rule, view.h_min
     x = np.array([i for i in np.flatnonzero(view.S).tolist()
                   if run.samples.repeats.count(tuple(run.X[i].tolist())) < MOST], dtype=int)

@@ -87,7 +87,7 @@ class StepLimit:
         self._near[where], self._inside[where] = self._distance(X[where], self._safe), False
 
     def allowed(self, X: Array, S: np.ndarray) -> np.ndarray:
-        """Give those of the candidates S that are within reach or inside the hull, (G,) bool."""
+        """Return those of the candidates S that are within reach or inside the hull, (G,) bool."""
         within = self._near <= self.reach
         open_ = np.flatnonzero(S & ~within & ~self._inside)
         if len(open_) and self._hull is not None:
@@ -95,7 +95,7 @@ class StepLimit:
         return S & (within | self._inside)
 
     def allowed_at(self, X: Array) -> np.ndarray:
-        """Give the same for any points."""
+        """Return the same for any points."""
         within = self._distance(X, self._safe) <= self.reach
         return within if self._hull is None else within | (self._hull.level(X) <= ON_HULL)
 

@@ -42,7 +42,8 @@ the variance s²u(x) + n(x), with u = 1 - 2aᵀc + aᵀCa (signal) and n = Σ a_
 not grow with s). The band is sqrt(q²ŝ²u + z²n), z the normal quantile of ρ and q the factor with
 P(s·Z > q·ŝ | y) = ρ for a normal Z; without noise that is the quantile of Student's t.
 
-Assumption, in one sentence: h looks like a random function of this kernel, whatever its norm.
+Assumption, in one sentence: h looks like a random function of this kernel, whatever its norm, or
+of about the size that a prior gives it.
 
 Guarantee: a point is called safe if P(h(x) < threshold | data) <= ρ. Whatever rule picks the next
 point from those, it is unsafe with probability at most ρ, given the data; the sum over the
@@ -99,12 +100,12 @@ class Student:
 
     @property
     def Q(self) -> Array:
-        """Give (C + diag λ)⁻¹."""
+        """Return (C + diag λ)⁻¹."""
         return self._Q[:len(self.y), :len(self.y)]
 
     @property
     def a(self) -> Array:
-        """Give Q·C(A, X), the weights of the data in the means of the candidates, (N, G)."""
+        """Return Q·C(A, X), the weights of the data in the means of the candidates, (N, G)."""
         return self._a[:len(self.y)]
 
     def update(self, y: Array, r2: Array, scale: Scale, keep: bool = True) -> None:
@@ -174,11 +175,11 @@ class Student:
             self._a = a
 
     def field(self) -> tuple[Array, Array, Array]:
-        """Give mean, signal error/s² and noise variance of the mean on the candidates."""
+        """Return mean, signal error/s² and noise variance of the mean on the candidates."""
         return self.mu, np.maximum(self.var - self.noise / self._unit, LEAST_VAR), self.noise
 
     def field_at(self, X: Array) -> tuple[Array, Array, Array]:
-        """Give the same at any points."""
+        """Return the same at any points."""
         K = self.correlations.to_points(X)
         a = self.Q @ K
         noise = self.r2 @ (a * a)
@@ -194,6 +195,6 @@ class Student:
         self.noise[where] = self.r2 @ (a * a)
 
     def covariance(self, x: np.ndarray, z: np.ndarray) -> Array:
-        """Give the posterior covariance of some candidates with others, shape (x, z)."""
+        """Return the posterior covariance of some candidates with others, shape (x, z)."""
         c = self.correlations.between(x, z) - self.correlations.K[:, x].T @ self.a[:, z]
         return np.asarray(self.scale.square * c)

@@ -38,7 +38,7 @@ LEAST_P = 1e-12  # beyond it a p-value is rounding
 
 
 def bet(p: float) -> float:
-    """Give e(p) = (1 - p + p ln p)/(p ln² p)."""
+    """Return e(p) = (1 - p + p ln p)/(p ln² p)."""
     p = min(max(p, LEAST_P), 1.0)
     log = math.log(p)
     if log > -1e-3:
@@ -60,7 +60,7 @@ class Surprise:
 
     @property
     def E(self) -> float:
-        """Give the evidence."""
+        """Return the evidence."""
         return float(self._parts.sum()) + self._later
 
     def add(self, p: float, sample: int) -> int | None:

@@ -57,7 +57,7 @@ class Survivors:
 
     def cull(self, score: Array, urgent: bool = False) -> tuple[float, float]:
         """
-        Give the limit that the unknown function keeps, and what this costs; inf if nothing.
+        Return the limit that the unknown function keeps, and what this costs; inf if nothing.
 
         urgent: one dies ahead of the schedule, because the last limit is about other domains.
         """

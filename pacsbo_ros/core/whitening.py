@@ -44,12 +44,12 @@ class Whitening:
 
     @property
     def L(self) -> Array:
-        """Give the Cholesky factor."""
+        """Return the Cholesky factor."""
         return self._L[:self.count, :self.count]
 
     @property
     def Z(self) -> Array:
-        """Give L⁻¹ F."""
+        """Return L⁻¹ F."""
         return self._Z[:self.count]
 
     def add(self, cross: Array, diagonal: float, values: Array, least: float) -> None:

@@ -93,6 +93,7 @@ ARGUMENTS = (
              'possible. Hardware needs 1.'),
     *COMMON,
 )
+SUBJECTS = ('task', 'robot')  # arguments that choose what is tuned, instead of the pendulum
 TUNE_ARGUMENTS = (
     Argument('task', '', "Task file: tune any node's parameters."),
     Argument('robot', '', 'Robot in Python to tune, as module:Class.'),
@@ -119,7 +120,7 @@ class Process:
 
 def arguments_for(names: Iterable[str]) -> tuple[Argument, ...]:
     """Return the arguments of the launch file that these names belong to."""
-    return TUNE_ARGUMENTS if {'task', 'robot'} & set(names) else ARGUMENTS
+    return TUNE_ARGUMENTS if set(SUBJECTS) & set(names) else ARGUMENTS
 
 
 def resolve(given: Mapping[str, str], arguments: Sequence[Argument] = ()) -> dict[str, str]:
@@ -128,7 +129,7 @@ def resolve(given: Mapping[str, str], arguments: Sequence[Argument] = ()) -> dic
     known = {a.name: a for a in arguments}
     for name, value in given.items():
         if name not in known:
-            raise ArgumentError(f'unknown argument {name!r}{_nearest(name, known)}')
+            raise ArgumentError(f'unknown argument {name!r}{_nearest(name, (*known, *SUBJECTS))}')
         choices = known[name].choices
         if choices and value not in choices:
             raise ArgumentError(f'{name} is {value!r}; choose one of {", ".join(choices)}')
@@ -181,7 +182,7 @@ def _check_subject(values: Mapping[str, str]) -> None:
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
-    names = list(known)
+    names = list(dict.fromkeys(known))
     near = get_close_matches(name, names, 1, 0.5)
     return f'; did you mean {near[0]}?' if near else f'; there are {", ".join(names)}'
 

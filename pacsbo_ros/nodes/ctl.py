@@ -23,9 +23,11 @@ The exit code is 0 if the graph did what was asked, 1 if it refused, 2 if nobody
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 import sys
 import time
+from typing import Any
 
 from pacsbo_ros.msg import OptimizerState, SafetyStatus
 from pacsbo_ros.nodes.spinning import HEARTBEAT, LATCHED
@@ -60,6 +62,12 @@ def line(word: str, namespace: str = '/') -> str:
     return f'make {word}' + (f' ARGS="{where}"' if where else '')
 
 
+def with_commands(words: str, namespace: str = '/') -> str:
+    """Return the words with the command beside every call that they ask for."""
+    return re.sub(rf'\bcall ({"|".join(WORDS)})\b',
+                  lambda match: f'{match[0]} ({line(match[1], namespace)})', words)
+
+
 def code_name(message, code: int) -> str:
     """Return the name of a state code of a message, or its number where it has none."""
     names = {value: name for name in dir(type(message)) if name.isupper()
@@ -69,7 +77,7 @@ def code_name(message, code: int) -> str:
 
 def ask(node: Node, executor: SingleThreadedExecutor, word: str, timeout: float) -> int:
     """Call one service and print its answer."""
-    client = node.create_client(Trigger, service(word))
+    client: Any = node.create_client(Trigger, service(word))
     deadline = time.monotonic() + timeout
     while not client.service_is_ready() and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.05)
@@ -81,13 +89,14 @@ def ask(node: Node, executor: SingleThreadedExecutor, word: str, timeout: float)
               file=sys.stderr)
         return 2
     answer = future.result()
-    print(answer.message if answer.success else f'refused: {answer.message}')
+    words = with_commands(answer.message, node.get_namespace())
+    print(words if answer.success else f'refused: {words}')
     return 0 if answer.success else 1
 
 
 def tell_status(node: Node, executor: SingleThreadedExecutor, timeout: float) -> int:
     """Print what the monitor and the optimiser say."""
-    heard: dict[str, object] = {}
+    heard: dict[str, Any] = {}
     for kind, topic, qos in ((SafetyStatus, 'safety_status', HEARTBEAT),
                              (OptimizerState, 'optimizer_state', LATCHED)):
         node.create_subscription(
@@ -97,11 +106,13 @@ def tell_status(node: Node, executor: SingleThreadedExecutor, timeout: float) ->
         executor.spin_once(timeout_sec=0.05)
     safety, run = heard.get('safety_status'), heard.get('optimizer_state')
     if safety is not None:
-        print(f'safety_monitor    {code_name(safety, safety.state)}: {safety.reason}')
+        print(f'safety_monitor    {code_name(safety, safety.state)}: '
+              f'{with_commands(safety.reason, node.get_namespace())}')
     if run is not None:
-        print(f'pacsbo_optimizer  {code_name(run, run.state)}: {run.reason}')
-        print(f'                  episode {run.iteration} of {run.budget}, best reward '
-              f'{run.best_reward:.4f}')
+        print(f'pacsbo_optimizer  {code_name(run, run.state)}: '
+              f'{with_commands(run.reason, node.get_namespace())}')
+        print(f'                  {min(run.iteration, run.budget)} of {run.budget} episodes, '
+              f'best reward {run.best_reward:.4f}')
     if not heard:
         print(f'error: no graph spoke within {timeout:g} s; is it running, in this namespace '
               'and ROS domain?', file=sys.stderr)

@@ -97,7 +97,7 @@ class Dashboard(Node):
                 (GainMap, 'gain_map', self._on_map, LATCHED),
                 (EpisodeResult, 'episode_result', self._on_result, EVENTS)):
             self.create_subscription(kind, topic, self._shown(topic, callback), qos)
-        self._buttons = {
+        self._buttons: dict[str, Any] = {
             word: self.create_client(Trigger, service(word)) for word in WORDS}
         steady_timer(self, 1.0, self._look_after)
 

@@ -45,7 +45,6 @@ from rclpy.task import Future
 
 BEAT_PERIOD = 0.2  # s, well below the guardian's patience
 LAST_CARE = 3.0  # s that the originals get to come back before the guardian is left alone
-MOST_REWARD = 3.0  # scaled; beyond it the optimiser's model does not fit
 REFUSALS = 3  # values refused in a row by the target, after which trying again is no use
 PARAMETERS = (
     Parameter('task_file', '', 'Task file: what is tuned and what an episode is.'),
@@ -69,7 +68,7 @@ class EpisodeRunner(EpisodeServer):
         super().__init__('episode_runner', **options)
         self._guardian: Guardian | None = None  # until everything is checked
         p = declare(self, PARAMETERS)
-        self.done = Future()
+        self.done: Future = Future()
         self._launcher = _process(p.launcher)
         try:
             task = self._task = self._load(p.task_file)
@@ -91,7 +90,7 @@ class EpisodeRunner(EpisodeServer):
         except (TaskError, RobotError, OSError) as error:
             raise StartError(error) from error
         self._watch_over()
-        self._refusals = 0
+        self._refusals, self._troubled = 0, False
         self._judged: EpisodeResult | None = None
         self.exit_code = 0
         self.serve(self._robot, p.verdict_timeout)
@@ -113,7 +112,7 @@ class EpisodeRunner(EpisodeServer):
         for folder in dict.fromkeys(folders):
             originals = read_originals(folder)
             calls = ParameterCalls(self, list(originals))
-            if not spin_until(self, lambda c=calls: not c.ready(), patience):
+            if not spin_until(self, lambda: not calls.ready(), patience):  # noqa: B023
                 raise TaskError(f'{calls.ready()[0]} is not there; values of the run in {folder} '
                                 'have to be put back first')
             failure = put_back(self, calls, originals, patience)
@@ -154,21 +153,27 @@ class EpisodeRunner(EpisodeServer):
         if self._guardian.ready:
             self._robot.must_not = rival
         self._look_at_last()
+        self._say_trouble()
         if self._launcher is not None and _ended(self._launcher):
             self.get_logger().error('the launcher has ended; putting the original values back')
             self._leave(1)
 
+    def _say_trouble(self) -> None:
+        """Say once that the originals are not back, and once that they are."""
+        trouble, said = self._robot.trouble, self._troubled
+        self._troubled = bool(trouble)
+        if trouble and not said:
+            self.get_logger().error(f'{trouble}; it is tried until they are, but if the robot '
+                                    'still moves switch it off by hand')
+        elif said and not trouble:
+            self.get_logger().info('the original values are back')
+
     def _look_at_last(self) -> None:
-        """Warn of a reward out of scale; end when the target refuses values again and again."""
+        """Warn of a late start; end when the target refuses values again and again."""
         result = self._robot.last
         if result is None or result is self._judged:
             return
         self._judged = result
-        if result.outcome is Outcome.COMPLETED and not -1 < result.scaled_reward < MOST_REWARD:
-            self.get_logger().warning(
-                f'the reward {result.reward:.3g} is scaled to {result.scaled_reward:.3g}, out of '
-                f'-1 to {MOST_REWARD:g}: give reward an offset like that of a safe start, and a '
-                'scale like the improvement hoped for', once=True)
         if result.outcome is Outcome.COMPLETED and self._robot.slow:
             self.get_logger().warning(
                 f'the start was answered only after {self._robot.slow:.2f} s; what moved until '

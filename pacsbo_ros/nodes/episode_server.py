@@ -201,7 +201,7 @@ class EpisodeServer(Node):
             return RunEpisode.Result(result=EpisodeResult(
                 run_id=goal.run_id, iteration=goal.iteration, names=goal.names,
                 values=goal.values, outcome=int(Outcome.INFRASTRUCTURE), reason=str(error)))
-        result, trace = await self._finished
+        result, trace = await self._finished  # type: ignore[misc]
         if result.outcome == Outcome.CANCELLED and handle.is_cancel_requested:
             handle.canceled()
         elif result.is_datum:
@@ -342,6 +342,8 @@ class EpisodeServer(Node):
         if not self.running:
             able = objection is None and not self._note
             state = ControllerState.READY if able else ControllerState.DISARMED
+        elif sample.ended and objection is not None:
+            state = ControllerState.DISARMED  # a stop that came is obeyed
         elif sample.starting:
             state = ControllerState.STARTING
         else:

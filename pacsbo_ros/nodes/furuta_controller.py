@@ -105,6 +105,8 @@ def description(p: SimpleNamespace) -> Description:
 class FurutaController(EpisodeServer):
     """Serve a Furuta, and let a person drive it."""
 
+    robot: Furuta
+
     def __init__(self, **options) -> None:
         """Declare everything, open the plant with zero volts, then listen."""
         super().__init__(NODE, **options)

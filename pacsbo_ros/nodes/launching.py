@@ -20,7 +20,7 @@ import os
 from pathlib import Path
 
 from ament_index_python.packages import get_package_share_directory
-from launch import LaunchDescription
+from launch import LaunchDescription  # type: ignore[attr-defined]  # mypy sees our folder
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,

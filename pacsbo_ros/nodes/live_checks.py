@@ -119,7 +119,7 @@ def subscribe(node: Node, task: Task, hear: Hear, patience: float) -> list[Fresh
                                                         heard[topic]), qos)
     for topic, sources in topics.items():
         times, timeout = heard[topic], min(s.timeout for s in sources)
-        if not spin_until(node, lambda times=times: len(times) >= 5, patience):
+        if not spin_until(node, partial(_speaks, times), patience):
             late = judges[list(topics).index(topic)].refused
             raise TaskError(f'{topic} comes {late:.2f} s late; if it comes from another machine, '
                             'synchronise the clocks' if late and not times else
@@ -130,6 +130,10 @@ def subscribe(node: Node, task: Task, hear: Hear, patience: float) -> list[Fresh
             raise TaskError(f'{topic} speaks every {slowest:.2f} s, but the timeout of '
                             f'{sources[0].name} is {timeout:g} s; give a longer one')
     return judges
+
+
+def _speaks(heard: list[float]) -> bool:
+    return len(heard) >= 5
 
 
 def _listener(read: list, stamp: Callable[[Any], float] | None, judge: Freshness,

@@ -31,7 +31,7 @@ from pacsbo_ros.action import RunEpisode
 from pacsbo_ros.core import REPEAT
 from pacsbo_ros.msg import Candidate, EpisodeResult, GainMap, OptimizerState
 from pacsbo_ros.nodes import progress, terminal
-from pacsbo_ros.nodes.ctl import line
+from pacsbo_ros.nodes.ctl import line, with_commands
 from pacsbo_ros.nodes.diagnostics import ERROR, Health, OK, report_health, WARN
 from pacsbo_ros.nodes.parameters import declare, StartError
 from pacsbo_ros.nodes.robot_link import meet_robot, RobotLink
@@ -84,7 +84,7 @@ class PacsboOptimizer(Node):
                                       'be repeated')
         self.folder.write_parameters({'/**/pacsbo_optimizer': {'ros__parameters': vars(p)}})
         self.exit_code = 1
-        self.done = Future()
+        self.done: Future = Future()
         self._report_files = ReportFiles(self.folder.path)
         self._outcomes = [0] * len(Outcome)
         for told in self.tuning.told:
@@ -247,7 +247,7 @@ class PacsboOptimizer(Node):
 
     def _close_run(self) -> None:
         """Write the best values if they were verified; say how the run ended."""
-        tuning = self.tuning
+        tuning, self._wishes.over = self.tuning, True
         best, verified, gain = tuning.best, tuning.verified, tuning.gain
         if best is None or verified is None or gain is None:
             self._say(OptimizerState.FAILED, 'no verified safe values: '
@@ -279,10 +279,11 @@ class PacsboOptimizer(Node):
         new = self._state != OptimizerState.WAITING or steady_now() - self._logged > QUIET
         if state == OptimizerState.WAITING and reason != self._reason and new:
             self._logged = steady_now()
+            words = with_commands(reason, self.get_namespace())
             if not self._link.known:
-                self.get_logger().info(reason)  # the graph still comes up
+                self.get_logger().info(words)  # the graph still comes up
             else:
-                self.get_logger().warning(reason)
+                self.get_logger().warning(words)
         self._state, self._reason = state, reason
         self._wishes.asking = state == OptimizerState.AWAITING_APPROVAL
         self._published = progress.state(self, self.folder.run_id, self.tuning, state, reason,

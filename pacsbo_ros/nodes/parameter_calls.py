@@ -47,7 +47,8 @@ class Exchange:
                  then: Callable[[], Exchange] | None = None, timeout: float = ANSWER,
                  silence: str = 'does not answer') -> None:
         """Judge the answers by node; without a complaint, or any answer, go on with `then`."""
-        self._asked, self._judge, self._then = dict(asked), judge, then
+        self._asked: dict[str, Any] = dict(asked)
+        self._judge, self._then = judge, then
         self._silence = silence
         self._deadline = steady_now() + timeout
         self._next: Exchange | None = None
@@ -85,6 +86,10 @@ class ParameterCalls:
         """Make the clients, so that they have found their services when they are needed."""
         self._node = node
         self._sent: list[tuple[float, str, Any]] = []  # sets: when, to whom, the future answer
+        self._set: dict[str, Any]
+        self._get: dict[str, Any]
+        self._describe: dict[str, Any]
+        self._list: dict[str, Any]
         self._set, self._get, self._describe, self._list = (
             {t: node.create_client(kind, f'{t}/{name}') for t in targets}
             for kind, name in ((SetParametersAtomically, 'set_parameters_atomically'),

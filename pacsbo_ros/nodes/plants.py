@@ -19,9 +19,9 @@ import numpy as np
 from pacsbo_ros.msg import Command
 from pacsbo_ros.nodes.spinning import (
     HEARTBEAT,
+    MEASURED,
     process_number,
     stamp_seconds,
-    STATES,
     steady_now,
     synchronised_offset,
     system_stamp,
@@ -77,7 +77,7 @@ class TopicsDriver:
         self._measurement = NO_STATE
         self._source, self._sequence = process_number(), 0
         self._commands = node.create_publisher(Command, 'plant/command', HEARTBEAT)
-        node.create_subscription(JointState, 'plant/joint_states', self._on_joints, STATES)
+        node.create_subscription(JointState, 'plant/joint_states', self._on_joints, MEASURED)
 
     def _on_joints(self, message: JointState) -> None:
         try:

@@ -64,7 +64,7 @@ class RecordChirp(Node):
         """Refuse what cannot end well, then open the plant with zero volts."""
         super().__init__('record_chirp', **options)
         p = declare(self, PARAMETERS)
-        self.done = Future()
+        self.done: Future = Future()
         self.exit_code = 1
         self._driver = None
         self._output = Path(p.output).expanduser()

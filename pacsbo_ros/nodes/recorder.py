@@ -36,7 +36,7 @@ from rclpy.task import Future
 try:
     from mcap.writer import Writer
 except ModuleNotFoundError:
-    Writer = None  # type: ignore[assignment]
+    Writer = None  # type: ignore[assignment, misc]
 
 PARAMETERS = (
     Parameter('output', '', 'File to write, which must not exist.'),
@@ -85,7 +85,8 @@ class Recorder(Node):
         except OSError as error:
             raise StartError(f'output is {p.output}: {error.strerror}; give another file') \
                 from error
-        self.done, self.exit_code = Future(), 0
+        self.done: Future = Future()
+        self.exit_code = 0
         self._writer = Writer(self._file)
         self._writer.start(profile='ros2', library='pacsbo_ros')
         self._channels: dict[str, int] = {}

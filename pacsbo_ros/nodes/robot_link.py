@@ -61,7 +61,7 @@ class RobotLink:
         self._goal = ('', 0)  # run and iteration of the newest goal
         self._goal_seen = -math.inf  # when the controller was last seen to work at it
         self._candidates = node.resolve_topic_name('candidate')
-        self._client = ActionClient(node, RunEpisode, 'run_episode')
+        self._client: Any = ActionClient(node, RunEpisode, 'run_episode')
         node.create_subscription(ControllerState, 'controller_state', self._on_controller,
                                  HEARTBEAT)
         node.create_subscription(Robot, 'robot', self._on_robot, LATCHED)

@@ -180,6 +180,9 @@ def _found(process: bringup.Process) -> str | None:
     if program is None and process.optional:
         say(bringup.absence(process))
         return None
+    if program is None and not process.package:
+        raise SystemExit(f'error: {process.executable!r} of processes in the task file is no '
+                         'program; give one that is on the PATH')
     if program is None:
         raise SystemExit(f'error: {process.executable} is not installed; run make setup')
     return program

@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 
 from pacsbo_ros.msg import Candidate, ControllerState, Heartbeat, Robot, SafetyStatus
+from pacsbo_ros.nodes.ctl import with_commands
 from pacsbo_ros.nodes.diagnostics import ERROR, Health, OK, report_health, WARN
 from pacsbo_ros.nodes.parameters import declare, Group, Parameter, StartError
 from pacsbo_ros.nodes.signal_sources import SignalSource
@@ -116,14 +117,14 @@ class SafetyMonitor(Node):
         self.punctual = not p.auto_arm  # a robot that a person arms does not wait
 
     def _on_heartbeat(self, message: ControllerState) -> None:
-        judged = message.state in (message.RUNNING, message.MANUAL)
+        judged = message.state in (ControllerState.RUNNING, ControllerState.MANUAL)
         commands, values = (_named(message.commands, message.command),
                             _named(message.names, message.values))
         if commands is None or values is None:
             return  # malformed: as good as none
         self.watch.see_heartbeat(
             steady_now(), stamp_seconds(message.stamp), message.sequence, commands, values,
-            judged or message.state == message.STARTING, judged, message.run_id,
+            judged or message.state == ControllerState.STARTING, judged, message.run_id,
             message.iteration, message.source)
 
     def _on_operator(self, message: Heartbeat) -> None:
@@ -167,9 +168,10 @@ class SafetyMonitor(Node):
                 if verdict.ignored:
                     log.fatal(f'THE STOP IS NOT OBEYED: {verdict.ignored}; cut the power')
                 elif verdict.state is SafetyState.STOPPED:
-                    log.error(f'STOPPED: {verdict.reason}')
+                    log.error(f'STOPPED: {with_commands(verdict.reason, self.get_namespace())}')
                 else:
-                    log.info(f'{verdict.state.name}: {verdict.reason}')
+                    log.info(f'{verdict.state.name}: '
+                             f'{with_commands(verdict.reason, self.get_namespace())}')
 
     def _health(self) -> Health:
         verdict = self.watch.check(steady_now())

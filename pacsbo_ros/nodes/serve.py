@@ -27,7 +27,7 @@ import sys
 from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
 from pacsbo_ros.nodes.parameters import declare
 from pacsbo_ros.nodes.spinning import raise_priority, spin
-from pacsbo_ros.robots.contract import Robot
+from pacsbo_ros.robots.python import Robot
 from rclpy.task import Future
 
 PARAMETERS = (VERDICT_TIMEOUT,)
@@ -40,7 +40,8 @@ class RobotNode(EpisodeServer):
         """Take a robot whose actuators are off."""
         super().__init__(robot.description.name, **options)
         p = declare(self, PARAMETERS)
-        self.exit_code, self.done = 0, Future()
+        self.exit_code = 0
+        self.done: Future = Future()
         self.serve(robot, p.verdict_timeout)
         self.get_logger().info(f'{robot.description.name} waits for consent and a goal')
 

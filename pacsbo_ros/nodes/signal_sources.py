@@ -18,13 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pacsbo_ros.nodes.spinning import STATES, steady_now, steady_timer
+from pacsbo_ros.nodes.spinning import MEASURED, STATES, steady_now, steady_timer
 from pacsbo_ros.robots.parameters.fields import message_class, reader, stamp_reader
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 LOOK = 0.2  # s between looks for a topic that nobody publishes yet
-ANY = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)  # fits every publisher
 
 See = Callable[[float, float, str, Mapping[str, float]], None]
 
@@ -36,12 +35,15 @@ class SignalSource:
         """Subscribe now if a type is given, else once the graph knows it; ValueError if wrong."""
         self._node, self._topic, self._signals, self._see = node, topic, signals, see
         self._readers: dict[str, Callable[[Any], float]] = {}
+        self._subscription: Any = None
+        self._heard = False
         for name, signal in signals.items():
             if not topic or not signal.field:
                 raise ValueError(f'signals.{name} has no topic or no field; give both')
         kinds = {signal.type for signal in signals.values() if signal.type}
         if kinds:
             self._subscribe(kinds.pop(), STATES)
+            steady_timer(node, LOOK, self._widen)
         else:
             steady_timer(node, LOOK, self._look)
 
@@ -52,21 +54,34 @@ class SignalSource:
         types = dict(self._node.get_topic_names_and_types()).get(name, ())
         if types and self._node.count_publishers(name):
             try:
-                self._subscribe(types[0], ANY)
+                self._subscribe(types[0], MEASURED)
             except ValueError as error:
                 self._node.get_logger().error(f'{name}: {error}', once=True)
 
+    def _widen(self) -> None:
+        if self._heard:
+            return
+        infos = self._node.get_publishers_info_by_topic(
+            self._node.resolve_topic_name(self._topic))
+        if any(info.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for info in infos):
+            self._heard = True  # or will be: a reliable subscription would never hear it
+            self._node.destroy_subscription(self._subscription)
+            self._subscription = self._node.create_subscription(
+                self._kind, self._topic, self._on_message, MEASURED)
+
     def _subscribe(self, type_name: str, qos: QoSProfile) -> None:
         try:
-            kind = message_class(type_name)
+            kind = self._kind = message_class(type_name)
         except (ImportError, AttributeError) as error:
             raise ValueError(f'type {type_name!r} of topic {self._topic} is not installed; give '
                              'one like sensor_msgs/msg/JointState') from error
         self._readers = {name: reader(s.field, kind) for name, s in self._signals.items()}
         self._stamp = stamp_reader(kind)
-        self._node.create_subscription(kind, self._topic, self._on_message, qos)
+        self._subscription = self._node.create_subscription(
+            kind, self._topic, self._on_message, qos)
 
     def _on_message(self, message: Any) -> None:
+        self._heard = True
         now = steady_now()
         stamp = self._stamp(message) if self._stamp else now
         self._see(now, stamp, self._topic,

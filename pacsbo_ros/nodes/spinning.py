@@ -46,6 +46,9 @@ LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
 HEARTBEAT = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 # Joint states: reliable, because the monitor depends on them.
 STATES = QoSProfile(depth=5, reliability=ReliabilityPolicy.RELIABLE)
+# The same as they are heard: drivers often publish with best effort, which a reliable
+# subscription would never hear; this one fits every publisher.
+MEASURED = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
 # Results and decisions: none may be lost while a subscriber is there.
 EVENTS = QoSProfile(depth=50, reliability=ReliabilityPolicy.RELIABLE)
 # The same for who keeps the books: one that comes late gets the last ones too.
@@ -133,7 +136,7 @@ def _set_priority(nice: int) -> None:
 
 def wait_for_message(node: Node, kind: type, topic: str, qos: QoSProfile, timeout: float):
     """Return the first message of a topic; None if none comes, or a signal ends the process."""
-    arrived = Future()
+    arrived: Future = Future()
     subscription = node.create_subscription(
         kind, topic, lambda m: None if arrived.done() else arrived.set_result(m), qos)
     executor = SingleThreadedExecutor(context=node.context)
@@ -175,7 +178,7 @@ def spin(make_node: Callable[[], Node], args: Sequence[str] | None = None) -> in
                signal_handler_options=SignalHandlerOptions.NO)
     node = None
     executor = SingleThreadedExecutor()
-    over = Future()
+    over: Future = Future()
 
     def await_signal() -> None:
         while os.read(wake, 1)[0] not in ENDING:

@@ -30,6 +30,7 @@ class Wishes:
         """Offer the services; searching says whether there is a search left to finish."""
         self._node, self._waiting, self._searching = node, waiting, searching
         self.paused = self.finishing = False
+        self.over = False  # nothing will be tried any more
         self.pause_reason = ''
         self.approved = True  # the candidate at hand may be tried
         self.asking = False  # it was said that this waits for the operator
@@ -51,6 +52,8 @@ class Wishes:
         return response
 
     def _on_pause(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if self.over:
+            return self._answer(response, 'the run is over already', False)
         self.pause_reason, self.paused = 'paused by the operator', True
         return self._answer(response, 'pausing; a running episode ends first')
 

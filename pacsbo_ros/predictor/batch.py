@@ -101,14 +101,14 @@ class Batch:
         self.hulls = [h.with_sample(x) for h, x in zip(before, self.A[:, N], strict=True)]
 
     def mean_norms(self) -> Array:
-        """Give ‖μ_A‖ of every function."""
+        """Return ‖μ_A‖ of every function."""
         W, L = self.W[:, :self.N], self.L[:, :self.N, :self.N]
         alpha = np.linalg.solve(L.transpose(0, 2, 1), W[..., None])[..., 0]
         square = np.sum(W ** 2, axis=1) - self.lam * np.sum(alpha ** 2, axis=1)
         return np.sqrt(np.maximum(square, 0.0))
 
     def measure(self, choice: np.ndarray) -> Array:
-        """Give the true values at one candidate of every function."""
+        """Return the true values at one candidate of every function."""
         return np.array([p.h(x[None])[0] for p, x in zip(
             self.problems, self.X[self.rows, choice], strict=True)])
 
@@ -145,7 +145,7 @@ class Batch:
         return (1.0 / np.maximum(integral, np.finfo(float).tiny ** 0.5), spread.mean(axis=2))
 
     def choose(self, B: Array) -> np.ndarray:
-        """Give the next candidate of every function, -1 where there is none."""
+        """Return the next candidate of every function, -1 where there is none."""
         s = self.settings
         diagonal = np.diagonal(self.L[:, :self.N, :self.N], axis1=1, axis2=2)
         log_det = 2 * np.sum(np.log(diagonal), axis=1) - self.N * np.log(self.lam)
@@ -178,7 +178,7 @@ class Batch:
             tuple(x) in known for x in self.X[f, safe].tolist())
 
     def _expanders(self, S: np.ndarray, eligible: np.ndarray, sigma: Array) -> np.ndarray:
-        """Give the most uncertain eligible candidate that expands, -1 where none does."""
+        """Return the most uncertain eligible candidate that expands, -1 where none does."""
         count = min(self.settings.expander_targets, S.shape[1] - 1)
         miss = np.where(S, -np.inf, self.low - self.threshold)
         targets = np.argpartition(-miss, count, axis=1)[:, :count]
@@ -248,9 +248,9 @@ def run_batch(
             break
         # What has ended is estimated as well, of whatever, and not recorded.
         seen = r[:, :step + 1]
-        word = label[:, step] if estimator is None else estimator(
+        estimate = label[:, step] if estimator is None else estimator(
             mean_norm[:, :step + 1], np.where(seen > 0, seen, 1.0), batch.ell, batch.lam)
-        B = np.maximum(word, mean_norm[:, step, None])
+        B = np.maximum(estimate, mean_norm[:, step, None])
         choice = batch.choose(np.minimum.accumulate(B[:, ::-1], axis=1)[:, ::-1])
         live &= choice >= 0
         # A function that has ended goes on at its first start, unrecorded, to keep in step.

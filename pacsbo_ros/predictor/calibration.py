@@ -41,7 +41,7 @@ FEWEST = 60  # a group with fewer functions takes the factor of the group before
 
 
 def conformal_quantile(scores: Array, coverage: float) -> float:
-    """Give the order statistic that the next exchangeable score stays below with `coverage`."""
+    """Return the order statistic that the next exchangeable score stays below with `coverage`."""
     M = len(scores)
     rank = min(int(np.ceil((M + 1) * coverage)), M)
     return float(np.partition(scores, rank - 1)[rank - 1])
@@ -49,7 +49,7 @@ def conformal_quantile(scores: Array, coverage: float) -> float:
 
 def group_scores(network: Network, window: int, runs: Trajectories, step: int,
                  domain: int) -> Array:
-    """Give y/g of the runs that have this step, on one domain."""
+    """Return y/g of the runs that have this step, on one domain."""
     X, y = group(runs, step, domain, window)
     return y / np.maximum(network(X), LEAST_G)
 
@@ -75,5 +75,5 @@ def calibrate(
 
 
 def uncalibrated(window: int, scale: float, coverage: float) -> Calibration:
-    """Give the calibration that changes nothing."""
+    """Return the calibration that changes nothing."""
     return Calibration(np.array([scale]), np.ones((1, len(DOMAINS), window)), coverage)

@@ -95,7 +95,7 @@ def load_predictor(path: str | os.PathLike[str], settings: Settings) -> NormPred
 
 
 def shipped_path(settings: Settings) -> Path:
-    """Give the path of the shipped checkpoint for the kernel and dimension of the settings."""
+    """Return the path of the shipped checkpoint for the kernel and dimension of the settings."""
     kernel = settings.kernels()[0].name
     path = SHIPPED / checkpoint_name(kernel, settings.dimension)
     if not path.is_file():
@@ -108,7 +108,7 @@ def shipped_path(settings: Settings) -> Path:
 
 
 def checkpoint_name(kernel: str, dimension: int) -> str:
-    """Give the file name of the checkpoint of a family."""
+    """Return the file name of the checkpoint of a family."""
     return f'{kernel}_n{dimension}.json'
 
 
@@ -169,7 +169,7 @@ def _decode(content: dict[str, Any]) -> Checkpoint:
 
 
 def encode_network(network: Network) -> dict[str, Any]:
-    """Give the numbers of a network."""
+    """Return the numbers of a network."""
     return {'inputs': {'mean': pack(network.mean), 'scale': pack(network.scale)},
             'layers': [{'weight': pack(weight), 'bias': pack(bias)}
                        for weight, bias in zip(network.weights, network.biases, strict=True)]}

@@ -29,7 +29,7 @@ Numbers = Mapping[str, tuple[int, int | None, str]]  # option: least, most, what
 
 def parser_of(name: str, words: str | None, dimensions: Collection[int], wanted: list[int],
               work: str, numbers: Numbers, defaults: object) -> argparse.ArgumentParser:
-    """Give the parser of a training; the defaults are attributes of the same names."""
+    """Return the parser of a training; the defaults are attributes of the same names."""
     parser = argparse.ArgumentParser(prog=name, description=words,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     shown = ' '.join(map(str, wanted))

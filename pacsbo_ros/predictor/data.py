@@ -116,15 +116,15 @@ class Trajectories:
 
     @cached_property
     def steps(self) -> np.ndarray:
-        """Give the number of recorded steps of every run, shape (T,)."""
+        """Return the number of recorded steps of every run, shape (T,)."""
         return np.sum(self.count > 0, axis=1)
 
     def take(self, where: Any) -> Trajectories:
-        """Give some of the runs."""
+        """Return some of the runs."""
         return Trajectories(*(getattr(self, f.name)[where] for f in fields(self)))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give the arrays by name, for a file."""
+        """Return the arrays by name, for a file."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
@@ -203,6 +203,6 @@ def run(plan: Plan, index: int, predictor: Predictor | None = None) -> Trajector
 def random_streams(
     plan: Plan, index: int,
 ) -> tuple[np.random.Generator, np.random.Generator]:
-    """Give the generators of the noise and of the reference points of one trajectory."""
+    """Return the generators of the noise and of the reference points of one trajectory."""
     return (np.random.default_rng([plan.seed, index, 1]),
             np.random.default_rng([plan.seed, index, 2]))

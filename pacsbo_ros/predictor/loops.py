@@ -33,7 +33,7 @@ is numbered by (seed, index); the same number gives the same function whatever p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 import math
 
@@ -79,13 +79,13 @@ class Witness:
     """Say always the same, or what another says, and keep what was shown and said last."""
 
     def __init__(self, says: float | Multiplier) -> None:
-        self.says, self.word, self.row = says, 1.0, np.zeros(len(COLUMNS))
+        self.says, self.last, self.row = says, 1.0, np.zeros(len(COLUMNS))
 
     def multiplier(self, history: Array, settings: Settings) -> float:
-        """Give the word."""
+        """Return the multiplier."""
         self.row, says = history[-1], self.says
-        self.word = says if isinstance(says, float) else says.multiplier(history, settings)
-        return self.word
+        self.last = says if isinstance(says, float) else says.multiplier(history, settings)
+        return self.last
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,17 @@ class Loops:
         return cls(*(np.concatenate([getattr(p, f.name) for p in kept]) for f in fields(cls)))
 
     def take(self, which: slice | np.ndarray) -> Loops:
-        """Give some of the runs."""
+        """Return some of the runs."""
         return Loops(*(getattr(self, f.name)[which] for f in fields(self)))
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give the arrays by name, for a file."""
+        """Return the arrays by name, for a file."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
 
 @lru_cache
 def points(n: int) -> Array:
-    """Give the points on which threshold, starts and optimum are defined."""
+    """Return the points on which threshold, starts and optimum are defined."""
     return qmc.Sobol(n, seed=np.random.default_rng(0)).random_base2(LOG_POINTS)
 
 
@@ -144,7 +144,7 @@ def run(plan: Plan, index: int, predictor: Multiplier | None = None, explore: bo
     stretch = math.exp(rng.uniform(*np.log(STRETCH)))
     count = int(rng.choice([1, 3, 6], p=[0.2, 0.6, 0.2]))
     size, known = math.exp(0.4 * rng.standard_normal()), rng.random() < 0.3
-    word = math.exp(rng.uniform(*np.log(MULTIPLIERS)))
+    drawn = math.exp(rng.uniform(*np.log(MULTIPLIERS)))
     if not plan.varied:
         stretch, count, known = 1.0, 3, False
     ell = LENGTH_SCALE[n] * stretch
@@ -168,17 +168,19 @@ def run(plan: Plan, index: int, predictor: Multiplier | None = None, explore: bo
     settings = Settings(
         dimension=n, constraints=0, reward_threshold=float(threshold), noise_bound=NOISE,
         length_scales=(ell,), candidates=CANDIDATES[n], starts=count, budget=plan.samples,
-        domains=('box',), **({'scale_prior': size * float(np.std(H))} if known else {}))
-    witness = Witness(word if explore else predictor or 1.0)
+        domains=('box',))
+    if known:
+        settings = replace(settings, scale_prior=size * float(np.std(H)))
+    witness = Witness(drawn if explore else predictor or 1.0)
     optimizer = SafeOptimizer(settings, index % 16, witness)
     for x in starts:  # safe by assumption: noise may not contradict it
         optimizer.tell(x, [max(measure(x), float(threshold))])
-    return _led(optimizer, witness, h, measure, float(H.max()), float(h(starts).max()))
+    return _recorded(optimizer, witness, h, measure, float(H.max()), float(h(starts).max()))
 
 
-def _led(optimizer: SafeOptimizer, witness: Witness, h: Callable[[Array], Array],
-         measure: Callable[[Array], float], top: float, best: float) -> Loops:
-    """Lead a run to its end."""
+def _recorded(optimizer: SafeOptimizer, witness: Witness, h: Callable[[Array], Array],
+              measure: Callable[[Array], float], top: float, best: float) -> Loops:
+    """Run it to its end; return what was seen."""
     s = optimizer.settings
     S, threshold = s.budget, s.thresholds[0]
     history, error = np.zeros((S, len(COLUMNS))), np.full((S, 1 + EDGE_POINTS), np.nan)
@@ -192,7 +194,7 @@ def _led(optimizer: SafeOptimizer, witness: Witness, h: Callable[[Array], Array]
         value = float(h(x[None])[0])
         look = np.vstack([x, points(s.dimension)[:LOOK]])
         band = optimizer.predict(look)
-        reach = (band.mu[0] - band.low[0]) / witness.word
+        reach = (band.mu[0] - band.low[0]) / witness.last
         edge = np.flatnonzero(np.abs(band.low[0, 1:] - threshold) < EDGE * reach[1:])
         at = np.r_[0, 1 + edge[:: max(1, len(edge) // EDGE_POINTS)][:EDGE_POINTS]]
         error[step, :len(at)] = (band.mu[0, at] - h(look[at])) / reach[at]

@@ -20,7 +20,7 @@ The norm predictor η at work: features, a small network and its calibration, in
   r           k(x, x)/∫σ² on one domain, likewise                                (M, H)
   W           window: entries that the network sees, zeros in front if H < W     scalar
   ell, lam    length scales, λ/k(x, x)                                           (M, n), (M,)
-  g           the network's word: a quantile of ln(‖h‖/‖μ_A‖)                    (M,)
+  g           the network's output: a quantile of ln(‖h‖/‖μ_A‖)                    (M,)
   kappa       calibration factor by length scale, domain and min(H, W)           (L, 3, W)
 
 The estimate is B = ‖μ_A‖·exp(kappa·g): inputs are relative to the present ‖μ_A‖ and the output
@@ -46,7 +46,7 @@ LAGS = (1, 3, 8)  # iterations back whose growth of ‖μ_A‖ is an input of it
 def features(
     mean_norm: Array, r: Array, domain: int, ell: Array, lam: Array, window: int,
 ) -> Array:
-    """Give the network's inputs for M histories of equal length on one domain, (M, P)."""
+    """Return the network's inputs for M histories of equal length on one domain, (M, P)."""
     M, H = mean_norm.shape
     size = min(H, window)
     now = np.maximum(mean_norm[:, -1:], np.finfo(float).tiny)
@@ -65,7 +65,7 @@ def features(
 
 
 def feature_count(window: int) -> int:
-    """Give P, the number of inputs."""
+    """Return P, the number of inputs."""
     return 2 * window + len(DOMAINS) + len(LAGS) + 7
 
 
@@ -79,7 +79,7 @@ class Network:
     biases: tuple[Array, ...]
 
     def __call__(self, x: Array) -> Array:
-        """Give g > 0 for inputs (M, P)."""
+        """Return g > 0 for inputs (M, P)."""
         z = np.clip((x - self.mean) / self.scale, -REACH, REACH)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             z = np.maximum(z @ weight + bias, 0.0)
@@ -95,7 +95,7 @@ class Calibration:
     coverage: float  # share of functions whose norm the estimate is meant to reach
 
     def __call__(self, ell: Array, domain: int, entry: int) -> Array:
-        """Give kappa for the geometric mean of the length scales ell (M, n), shape (M,)."""
+        """Return kappa for the geometric mean of the length scales ell (M, n), shape (M,)."""
         return np.interp(np.log(ell).mean(axis=1), np.log(self.length_scales),
                          self.kappa[:, domain, entry])
 
@@ -111,7 +111,7 @@ class NormPredictor:
     path: str = ''
 
     def __call__(self, history: Array, settings: Settings, domain: str) -> float:
-        """Give η of a history (H, 2) of (‖μ_A‖, r); 0 as long as every measurement was 0."""
+        """Return η of a history (H, 2) of (‖μ_A‖, r); 0 as long as every measurement was 0."""
         if not history[-1, 0] > 0.0:
             return 0.0
         kernel = settings.kernels()[0]
@@ -121,16 +121,16 @@ class NormPredictor:
             np.array([kernel.length_scales]), np.array([settings.lam / s2]))[0])
 
     def raw(self, mean_norm: Array, r: Array, domain: int, ell: Array, lam: Array) -> Array:
-        """Give the network's own word g, before calibration, shape (M,)."""
+        """Return the network's output g, before calibration, shape (M,)."""
         return self.network(features(mean_norm, r, domain, ell, lam, self.window))
 
     def estimate(self, mean_norm: Array, r: Array, domain: int, ell: Array, lam: Array) -> Array:
-        """Give the calibrated estimates of M histories on one domain, shape (M,)."""
+        """Return the calibrated estimates of M histories on one domain, shape (M,)."""
         g = np.maximum(self.raw(mean_norm, r, domain, ell, lam), LEAST_G)
         entry = min(mean_norm.shape[1], self.window) - 1
         return mean_norm[:, -1] * np.exp(self.calibration(ell, domain, entry) * g)
 
     def estimates(self, mean_norm: Array, r: Array, ell: Array, lam: Array) -> Array:
-        """Give the calibrated estimates on all domains from r (M, H, 3), shape (M, 3)."""
+        """Return the calibrated estimates on all domains from r (M, H, 3), shape (M, 3)."""
         return np.stack([self.estimate(mean_norm, r[..., d], d, ell, lam)
                          for d in range(len(DOMAINS))], axis=1)

@@ -18,7 +18,7 @@ The predictor η of the rule `student`: by how much its band has to be wider, in
   symbol     meaning                                                              shape
   history    how the model has fared so far, see `core.history`                   (H, 5)
   x          inputs of the network, all without a scale                           (P,)
-  g          its word: a quantile of the share (μ - h)/(μ - low) of the plain     scalar
+  g          its output: a quantile of the share (μ - h)/(μ - low) of the plain     scalar
              band that the truth takes up at the edge of the safe set
   c          constant that makes it right for whole runs, by number of            (D,)
 
@@ -62,7 +62,7 @@ FILE, KERNEL = 'multiplier.json', 'matern32'  # what is shipped, and trained for
 
 
 def features(history: Array, dimension: int) -> Array:
-    """Give the network's inputs, shape (P,)."""
+    """Return the network's inputs, shape (P,)."""
     residual, growth, shorter, longer, samples = (history[:, i] for i in range(len(COLUMNS)))
     e = np.arcsinh(residual[1:]) if len(history) > 1 else np.zeros(1)
     spans = [-lag for lag in LAGS] + [None]
@@ -85,17 +85,17 @@ class MultiplierPredictor:
     path: str = ''
 
     def multiplier(self, history: Array, settings: Settings) -> float:
-        """Give m >= 1."""
+        """Return m >= 1."""
         c = self.constants[self.dimensions.index(settings.dimension)]
         return self.widened(c, self.raw(history, settings.dimension))
 
     def raw(self, history: Array, dimension: int) -> float:
-        """Give the network's own word g >= 0."""
+        """Return the network's own output g >= 0."""
         return float(self.network(features(history, dimension)[None])[0])
 
     @staticmethod
     def widened(c: float, g: float) -> float:
-        """Give the multiplier of a word."""
+        """Return the multiplier of an output."""
         return min(max(FLOOR, c * g), MOST)
 
 

@@ -30,7 +30,7 @@ from pacsbo_ros.predictor.model import features
 
 
 def group(runs: Trajectories, step: int, domain: int, window: int) -> tuple[Array, Array]:
-    """Give inputs and targets of the runs that have this step, on one domain."""
+    """Return inputs and targets of the runs that have this step, on one domain."""
     live = (runs.count[:, step] > 0) & (runs.mean_norm[:, step] > 0)
     mean_norm = runs.mean_norm[live, :step + 1]
     X = features(mean_norm, runs.r[live, :step + 1, domain], domain, runs.length_scales[live],
@@ -39,7 +39,7 @@ def group(runs: Trajectories, step: int, domain: int, window: int) -> tuple[Arra
 
 
 def rows(runs: Trajectories, window: int) -> tuple[Array, Array]:
-    """Give inputs and targets of every step of every run on every domain."""
+    """Return inputs and targets of every step of every run on every domain."""
     parts = [group(runs, step, domain, window) for step in range(runs.count.shape[1])
              for domain in range(len(DOMAINS))]
     return (np.concatenate([X.astype(np.float32) for X, _ in parts]),

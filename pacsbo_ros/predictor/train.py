@@ -126,12 +126,12 @@ class Trainer:
 
     @property
     def recipe(self) -> Recipe:
-        """Give the recipe of the dimension."""
+        """Return the recipe of the dimension."""
         return RECIPES[self.dimension]
 
     @property
     def family(self) -> Family:
-        """Give the problems that the checkpoint is for."""
+        """Return the problems that the checkpoint is for."""
         scales = self.recipe.length_scales
         return Family(self.kernel, self.dimension, (scales[0], scales[-1]))
 
@@ -159,7 +159,7 @@ class Trainer:
                             self.named(name) if name else None, title=title)
 
     def training_runs(self, stage: int) -> Trajectories:
-        """Give runs with three starts and some with other numbers of starts, in random order."""
+        """Return runs with three starts and some with other numbers of starts, in random order."""
         count = int(self.recipe.effort * self.choices.functions)
         parts = [self.runs(stage, count)]
         for number, share in OTHER_STARTS.items():
@@ -170,7 +170,7 @@ class Trainer:
         return joined.take(np.random.default_rng(self.choices.seed).permutation(len(joined)))
 
     def calibration_runs(self, stage: int, scale: float, share: int = 1) -> Trajectories:
-        """Give the runs on which the predictor is calibrated at one length scale."""
+        """Return the runs on which the predictor is calibrated at one length scale."""
         count = int(self.recipe.effort * self.choices.calibration) // share
         if scale != self.recipe.main:
             count //= 2
@@ -207,12 +207,12 @@ class Trainer:
         return uncalibrated(self.choices.window, self.recipe.main, self.choices.coverage)
 
     def path(self, name: str) -> Path:
-        """Give the file in which a stage leaves its predictor; every training has its own."""
+        """Return the file in which a stage leaves its predictor; every training has its own."""
         digest = sha256(json.dumps(self._training(), sort_keys=True).encode()).hexdigest()[:12]
         return self.store / f'{name}_{digest}_{checkpoint_name(self.kernel, self.dimension)}'
 
     def _training(self) -> dict[str, Any]:
-        """Give all that the result depends on, as the checkpoint tells it."""
+        """Return all that the result depends on, as the checkpoint tells it."""
         return {**asdict(self.choices), 'family': _plain(asdict(self.family)),
                 'recipe': _plain(asdict(self.recipe))}
 
@@ -229,7 +229,7 @@ class Trainer:
 
 
 def metrics(eta: NormPredictor, runs: Trajectories) -> dict[str, Any]:
-    """Give least coverage and median over-estimates of a predictor on some runs, by domain."""
+    """Return least coverage and median over-estimates of a predictor on some runs, by domain."""
     found: dict[str, Any] = {'functions': len(runs), 'least_coverage': {}, 'over': {}}
     ratios = estimate_ratios(eta, runs)
     for d, name in enumerate(DOMAINS):
@@ -242,7 +242,7 @@ def metrics(eta: NormPredictor, runs: Trajectories) -> dict[str, Any]:
 
 
 def estimate_ratios(eta: NormPredictor, runs: Trajectories) -> np.ndarray:
-    """Give estimate / true local norm, (T, S, 3), NaN where a run has ended."""
+    """Return estimate / true local norm, (T, S, 3), NaN where a run has ended."""
     most = int(runs.steps.max())
     ratios = np.full((len(runs), most, 3), np.nan)
     for step in range(most):

@@ -104,10 +104,10 @@ class Task:
     explore: bool = False
 
     def key(self) -> str:
-        """Give a name that changes with everything the result depends on."""
-        word = [] if self.predictor is None else [
+        """Return a name that changes with everything the result depends on."""
+        predictor = [] if self.predictor is None else [
             self.predictor.dimensions, self.predictor.constants, self.predictor.hash]
-        text = json.dumps([asdict(self.plan), self.first, self.last, self.explore, word],
+        text = json.dumps([asdict(self.plan), self.first, self.last, self.explore, predictor],
                           sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
@@ -119,7 +119,7 @@ def work(task: Task) -> Loops:
 
 
 def rows(runs: Loops, dimension: int) -> tuple[Array, Array]:
-    """Give inputs and targets of every step of every run, at every point that was looked at."""
+    """Return inputs and targets of every step of every run, at every point that was looked at."""
     X, y = [], []
     for history, error, steps in zip(runs.history, runs.error, runs.steps.tolist(), strict=True):
         for step in range(steps):
@@ -130,7 +130,7 @@ def rows(runs: Loops, dimension: int) -> tuple[Array, Array]:
 
 
 def run_scores(runs: Loops, eta: MultiplierPredictor, dimension: int) -> Array:
-    """Give the constant that every run needs so that nothing unsafe is proposed in it."""
+    """Return the constant that every run needs so that nothing unsafe is proposed in it."""
     scores = np.zeros(len(runs))
     for i, step in np.argwhere(runs.error[:, :, 0] > runs.slack):
         g = eta.raw(runs.history[i, :step + 1][-WINDOW:], dimension)
@@ -193,9 +193,9 @@ class Trainer:
         found: dict[str, Any] = {}
         for kind in TESTED:
             plan = Plan(n, self.choices.seed + TEST, kind, False, SAMPLES)
-            for word, asked in (('with', eta), ('without', None)):
-                made = self.runs(plan, self.choices.test, f'test, {kind}, {word}', asked)
-                found.setdefault(kind, {'functions': len(made)})[word] = {
+            for which, asked in (('with', eta), ('without', None)):
+                made = self.runs(plan, self.choices.test, f'test, {kind}, {which}', asked)
+                found.setdefault(kind, {'functions': len(made)})[which] = {
                     'unsafe_runs': int(np.sum(made.unsafe > 0)),
                     'regret_left': round(float(made.left.mean()), 4)}
         return found
@@ -218,8 +218,8 @@ def _train(options: argparse.Namespace) -> None:
     print(f'{path}: sha256 {save_multiplier(path, made)}')
     for n, kinds in made.metrics.items():
         for kind, told in kinds.items():
-            words = [f'{word} {told[word]["unsafe_runs"]} unsafe, regret '
-                     f'{told[word]["regret_left"]:.3f}' for word in ('without', 'with')]
+            words = [f'{which} {told[which]["unsafe_runs"]} unsafe, regret '
+                     f'{told[which]["regret_left"]:.3f}' for which in ('without', 'with')]
             print(f'  n = {n}, {kind}, {told["functions"]} runs: {"; ".join(words)}', flush=True)
 
 

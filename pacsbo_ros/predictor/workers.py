@@ -44,7 +44,7 @@ class Runs(Protocol):
     def __len__(self) -> int: ...
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Give the arrays by name, for a file."""
+        """Return the arrays by name, for a file."""
 
 
 class Named(Protocol):
@@ -54,14 +54,14 @@ class Named(Protocol):
 
     @property
     def first(self) -> int:
-        """Give the number of the first run."""
+        """Return the number of the first run."""
 
     @property
     def last(self) -> int:
-        """Give the number after the last run."""
+        """Return the number after the last run."""
 
     def key(self) -> str:
-        """Give a name that changes with everything the result depends on."""
+        """Return a name that changes with everything the result depends on."""
 
 
 T = TypeVar('T', bound=Named)
@@ -80,7 +80,7 @@ class Task:
     optimizer: bool = False  # run the optimiser itself instead of the equivalent batch
 
     def key(self) -> str:
-        """Give a name that changes with everything the result depends on."""
+        """Return a name that changes with everything the result depends on."""
         text = json.dumps([asdict(self.plan), self.first, self.last, self.optimizer,
                            self.predictor.hash if self.predictor else ''], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
@@ -108,7 +108,7 @@ def collect(
     function: Callable[[T], R], tasks: Sequence[T], make_executor: MakeExecutor,
     store: Path | None = None, title: str = '',
 ) -> list[R]:
-    """Give function(task) for all tasks, in their order; a dead worker costs only its task."""
+    """Return function(task) for all tasks, in their order; a dead worker costs only its task."""
     found: dict[int, R] = {}
     if store is not None:
         store.mkdir(parents=True, exist_ok=True)

@@ -169,6 +169,7 @@ class Sample:
     over: bool = False
     starting: bool = False  # the robot still gets to its start: nothing is judged yet
     age: float = 0.0  # s since the signals were measured
+    ended: bool = False  # nothing is driven any more, but what was changed is not back yet
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,10 @@ class Robot(Protocol):
     """Anything whose values can be tuned by episodes; RobotError where it cannot go on."""
 
     period: float  # s between two ticks
-    waits: bool  # it stands still between ticks, as a simulation does
+
+    @property
+    def waits(self) -> bool:
+        """Tell whether it stands still between ticks, as a simulation does."""
 
     @property
     def description(self) -> Description:

@@ -103,9 +103,16 @@ def history(run: RunData) -> Figure:
         place.set(title=label(f'Largest |{signal.name}|', signal.unit))
         place.set_ylim(0, None)
     for place in axes[:count]:
-        place.set_xlabel('episode')
+        _over_episodes(place)
         place.legend(loc='best', ncols=2)
     return figure
+
+
+def _over_episodes(axes: Axes) -> None:
+    """Say that the episodes are below, in whole numbers."""
+    from matplotlib.ticker import MaxNLocator
+    axes.set_xlabel('episode')
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 
 
 def norms(run: RunData) -> Figure:
@@ -125,12 +132,14 @@ def norms(run: RunData) -> Figure:
         for d, domain in enumerate(domains):
             axes[f].plot(episodes, [p.norm_bound[f * len(domains) + d] for p in items],
                          color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
-        axes[f].set(title=f'B of {name}', xlabel='episode')
+        axes[f].set(title=f'B of {name}')
+        _over_episodes(axes[f])
         axes[f].set_ylim(0, None)
     for d, domain in enumerate(domains):
         share.plot(episodes, [100 * p.safe_share[d] for p in items],
                    color=palette.DOMAINS[d % 3], lw=1.8, label=domain)
-    share.set(title='Known to be safe [%]', xlabel='episode')
+    share.set(title='Known to be safe [%]')
+    _over_episodes(share)
     share.set_ylim(0, None)
     axes[0].legend(loc='best')
     return figure

@@ -25,6 +25,7 @@ it stopped; a run that was over searches on if the budget has grown.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import takewhile
 from typing import Any
@@ -37,6 +38,7 @@ from pacsbo_ros.tuning.trial import COMPARISON, Measured, START, Told, Trial, VE
 from pacsbo_ros.tuning.verification import Gain, gain
 
 PREDICTED = 1e-6  # by how much predictions may differ when they are made again, elsewhere
+MOST_REWARD = 3.0  # scaled; beyond it the optimiser's model does not fit
 CHOICES = 3  # so many of the best values may turn out unsafe before the run counts as failed
 
 
@@ -194,8 +196,19 @@ class Tuning:
         points = [t.trial.point for t in self._lately() if t.trial.role == VERIFICATION]
         if chosen := self.choice:
             points.append(chosen.point)
-        return next((t for point in points for t in ranked if t.trial.point == point),
+        best = next((t for point in points for t in ranked if t.trial.point == point),
                     ranked[0] if ranked else None)
+        return (best and self._better_start(best)) or best
+
+    def _better_start(self, best: Told) -> Told | None:
+        """Return the start that surely gave more beside these values; None if none did."""
+        start = self._best_start(best)
+        beside = sum(t.trial.role == COMPARISON and t.trial.values == start
+                     for t in self._lately())
+        found = (gain(self.told, best.trial.values)
+                 if start is not None and beside >= self.problem.verifications else None)
+        return next(t for t in self._ranked() if t.trial.values == start) if (
+            found is not None and found.is_loss) else None
 
     def _lately(self) -> list[Told]:
         """Return what was told after the search, the last first."""
@@ -213,7 +226,23 @@ class Tuning:
                             zip(self.problem.box.names, values, strict=True))
                   for values in self._unsafe_starts()]
         return (*(f'the start {words} was called safe and is not: take it out, everything rests '
-                  'on safe starts' for words in unsafe), *self.optimizer.notices)
+                  'on safe starts' for words in unsafe), *self._about_reward(),
+                *self.optimizer.notices)
+
+    def _about_reward(self) -> Iterator[str]:
+        """Say that the reward does not fit its scale, or that the search has gained nothing."""
+        out = next((t.measured for t in self.told if t.measured.safe
+                    and not -1 < t.measured.scaled_reward < MOST_REWARD), None)
+        if out is not None:
+            yield (f'the reward {out.reward:.3g} is scaled to {out.scaled_reward:.3g}, out of -1 '
+                   f'to {MOST_REWARD:g}: give reward an offset like that of a safe start, and a '
+                   'scale like the improvement hoped for')
+        best = self.best
+        if best is not None and any(t.trial.role == COMPARISON
+                                    and t.trial.values == best.trial.values
+                                    for t in self._lately()):
+            yield ('what the search called best gave less than the best start when both were '
+                   'tried again, so the start is kept; look at scale and noise of the reward')
 
     @property
     def verified(self) -> Told | None:

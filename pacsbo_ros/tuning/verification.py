@@ -22,7 +22,7 @@ take turns, so that a robot that warms up or drifts changes both alike.
     gain = mean of the best - mean of the start,   gain ± t(dof)·s·sqrt(1/n_best + 1/n_start)
 
 where s² is the pooled variance of all values that were tried more than once in the run, and dof
-its degrees of freedom.
+its degrees of freedom. If the whole interval is below zero the start is the best, and is verified.
 """
 from __future__ import annotations
 
@@ -50,6 +50,12 @@ class Gain:
         """Return what was gained."""
         return None if self.start is None else self.best - self.start
 
+    @property
+    def is_loss(self) -> bool:
+        """Tell whether the start surely gives more."""
+        return (self.size is not None and self.half_width is not None
+                and self.size < -self.half_width)
+
     def words(self, unit: str = '') -> str:
         """Say it in one line."""
         if self.start is None:
@@ -65,7 +71,7 @@ def gain(told: Sequence[Told], values: tuple[float, ...]) -> Gain | None:
             if t.trial.role == VERIFICATION and t.trial.values == values]
     if not best:
         return None
-    beside = [t for t in told if t.trial.role == COMPARISON]
+    beside = [t for t in told if t.trial.role == COMPARISON and t.trial.values != values]
     if not beside:
         return Gain(float(np.mean(best)), None, None)
     start = [t.measured.reward for t in beside if t.trial.values == beside[-1].trial.values]

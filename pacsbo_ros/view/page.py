@@ -249,7 +249,7 @@ class Page:
         o = s.optimizer
         if o is not None:
             self._run.text = f'run {o.run_id}'
-            self._count.text = f'episode {min(o.iteration, o.budget)} / {o.budget}'
+            self._count.text = f'{min(o.iteration, o.budget)} of {o.budget} episodes'
             self._progress.value = min(1.0, o.iteration / max(1, o.budget))
             self._best.content = tables.best(rows.tuned(s))
             self._best_reward.text = (quantity(o.best_reward, o.reward_unit, 5)

@@ -35,7 +35,6 @@ import math
 import numpy as np
 from pacsbo_ros.executors import carry_out
 from studies import records
-from studies.benchmark import others, ours, written  # noqa: F401, they enter their methods
 from studies.benchmark.cell import memory, run
 from studies.benchmark.method import METHODS, NotInstalled, Told, Unable
 from studies.benchmark.problems import problem, PROBLEMS
@@ -90,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def fitting(found: Sequence[Record], seconds: float) -> float:
-    """Give how many runs of a cell fit into its time, by those that were made."""
+    """Return how many runs of a cell fit into its time, by those that were made."""
     if any('unable' in result for result in found):
         return 1
     if len(found) < LEAST:

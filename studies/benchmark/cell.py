@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from studies import records
+from studies.benchmark import others, ours, written  # noqa: F401, they enter their methods
 from studies.benchmark.method import METHODS, Told, Unable
 from studies.benchmark.problem import Problem, Trial
 from studies.benchmark.problems import problem
@@ -103,9 +104,8 @@ def run(key: Record) -> Record:
 
 
 def memory(key: Record) -> Record:
-    """Give the peak memory in MiB of a process that makes one run and nothing else."""
+    """Return the peak memory in MiB of a process that makes one run and nothing else."""
     code = ('import resource\n'
-            'from studies.benchmark import others, ours, written\n'
             'from studies.benchmark.cell import run\n'
             f'result = run({ {**key, "index": 0}!r})\n'
             "print('' if 'unable' in result else "

@@ -39,7 +39,7 @@ METHOD = 'pacsbo, size told'
 
 
 def measured(method: str, index: int) -> tuple[Array, Array]:
-    """Give the raw rewards and the margins of the angle [rad] of one run."""
+    """Return the raw rewards and the margins of the angle [rad] of one run."""
     kind = kinds()[NAME]
     scaling = kind.settings.scaling
     told = np.array([t.told for t in play(problem(NAME, index), method, index).trials])

@@ -64,12 +64,12 @@ class Told:
 
     @property
     def safety(self) -> slice:
-        """Give the values that have to stay above the threshold."""
+        """Return the values that have to stay above the threshold."""
         return slice(1, None) if self.constraints else slice(0, 1)
 
     @classmethod
     def of(cls, problem: Problem) -> Told:
-        """Give what a problem tells."""
+        """Return what a problem tells."""
         return cls(problem.starts.shape[1], len(problem.starts), problem.threshold,
                    problem.budget, problem.noise_bound, problem.kernel, problem.norm,
                    problem.lipschitz, problem.constraints)
@@ -79,7 +79,7 @@ class Method(Protocol):
     """Anything that can be asked and told."""
 
     def ask(self) -> Array | None:
-        """Give the next point of the unit cube; None if there is none."""
+        """Return the next point of the unit cube; None if there is none."""
 
     def tell(self, x: Array, y: Array) -> None:
         """Take the measured values: the reward, then the constraints."""
@@ -98,7 +98,7 @@ def method(name: str):
 
 @lru_cache
 def grid(n: int) -> Array:
-    """Give the points among which methods on a grid choose; above four parameters 2^13 points."""
+    """Return the points among which methods on a grid choose; 2^13 above four parameters."""
     if n in SIDE or n == 4:
         return points(n)
     return qmc.Sobol(n, seed=np.random.default_rng(0)).random_base2(13)
@@ -123,7 +123,7 @@ class GridModel:
 
     @property
     def posterior(self) -> Posterior:
-        """Give mean and variance on the grid and at the starts, which come last."""
+        """Return mean and variance on the grid and at the starts, which come last."""
         if self._posterior is None:
             X = np.vstack([grid(self.told.dimension), *self.starts])
             self._posterior = Posterior(self.gp, X, self.told.budget)
@@ -131,5 +131,5 @@ class GridModel:
 
     @property
     def safety_mean(self) -> Array:
-        """Give the least mean of the values that have to be safe, shape (G,)."""
+        """Return the least mean of the values that have to be safe, shape (G,)."""
         return self.posterior.mu[self.told.safety].min(axis=0)

@@ -33,7 +33,7 @@ MULTIPLIERS = Path(__file__).parents[2] / 'docs' / 'predictor' / 'multiplier.jso
 
 
 def _problem(told: Told) -> dict[str, Any]:
-    """Give the settings that describe the problem."""
+    """Return the settings that describe the problem."""
     n = told.dimension
     return {'dimension': n, 'constraints': told.constraints,
             'reward_threshold': None if told.constraints else told.threshold,
@@ -55,7 +55,7 @@ class _Core:
         self._optimizer = SafeOptimizer(settings, seed, **options)
 
     def ask(self) -> Array | None:
-        """Give its proposal."""
+        """Return its proposal."""
         answer = self._optimizer.ask()
         return None if isinstance(answer, NothingToPropose) else np.array(answer.point)
 
@@ -66,25 +66,25 @@ class _Core:
 
 @method('pacsbo')
 def default(told: Told, seed: int) -> _Core:
-    """Give the default of the package."""
+    """Return the default of the package."""
     return _Core(Settings(**_problem(told)), seed)
 
 
 @method('pacsbo, size told')
 def sized(told: Told, seed: int) -> _Core:
-    """Give the default with values expected to be of size one, as a kernel of variance one is."""
+    """Return the default with values of size one expected, as a kernel of variance one is."""
     return _Core(Settings(**_problem(told), scale_prior=1.0), seed)
 
 
 @method('pacsbo, ℓ from data')
 def averaged(told: Told, seed: int) -> _Core:
-    """Give the default that takes the told length scale for a first guess."""
+    """Return the default that takes the told length scale for a first guess."""
     return _Core(Settings(**_problem(told), length_scale_factors=factors(told.dimension)), seed)
 
 
 @method('pacsbo with multipliers')
 def multiplied(told: Told, seed: int) -> _Core:
-    """Give the default with the trained predictor of multipliers."""
+    """Return the default with the trained predictor of multipliers."""
     predictor = _multipliers()
     if told.dimension not in predictor.dimensions:
         known = ', '.join(map(str, predictor.dimensions))
@@ -94,7 +94,7 @@ def multiplied(told: Told, seed: int) -> _Core:
 
 @method('pacsbo as in the paper')
 def paper(told: Told, seed: int) -> _Core:
-    """Give the paper's choices with its predictor."""
+    """Return the paper's choices with its predictor."""
     settings = Settings.paper(**_problem(told))
     try:
         return _Core(settings, seed, predictor=load_predictor('default', settings))
@@ -111,24 +111,24 @@ def _safeopt(told: Told, seed: int, B: float) -> _Core:
 
 @method('SafeOpt, B = norm')
 def safeopt_true(told: Told, seed: int) -> _Core:
-    """Give SafeOpt with the true norm."""
+    """Return SafeOpt with the true norm."""
     return _safeopt(told, seed, told.norm)
 
 
 @method('SafeOpt, B = 10')
 def safeopt_ten(told: Told, seed: int) -> _Core:
-    """Give SafeOpt with a guessed norm."""
+    """Return SafeOpt with a guessed norm."""
     return _safeopt(told, seed, 10.0)
 
 
 @method('SafeOpt, B = 2.5')
 def safeopt_small(told: Told, seed: int) -> _Core:
-    """Give SafeOpt with a guess that is too small for the functions of LoSBO's study."""
+    """Return SafeOpt with a guess that is too small for the functions of LoSBO's study."""
     return _safeopt(told, seed, 2.5)
 
 
 @method('SafeOpt, β = 2')
 def safeopt_beta(told: Told, seed: int) -> _Core:
-    """Give SafeOpt as its users run it."""
+    """Return SafeOpt as its users run it."""
     settings = Settings(**_problem(told), rule='scale_free', choice='safeopt')
     return _Core(constant_beta(settings).with_norm(CONSTANT_BETA), seed)

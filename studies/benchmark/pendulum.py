@@ -68,7 +68,7 @@ class Kind:
 
 @cache
 def kinds() -> dict[str, Kind]:
-    """Give both experiments."""
+    """Return both experiments."""
     bench = read_config()
     box, scales = bench.problem.box, bench.problem.settings.length_scales
     first = load_trials()[0].gains
@@ -113,7 +113,7 @@ def make_map(kind: Kind) -> tuple[Array, Array]:
 
 @cache
 def known(name: str) -> tuple[RegularGridInterpolator, Array, Array, Array]:
-    """Give the reward as a function, the points of the map, their rewards and margins."""
+    """Return the reward as a function, the points of the map, their rewards and margins."""
     number = KINDS.index(name)
     with np.load(MAPS) as file:
         reward, margin = (file[f'{what}_{number}'].astype(float) for what in ('reward', 'margin'))
@@ -123,7 +123,7 @@ def known(name: str) -> tuple[RegularGridInterpolator, Array, Array, Array]:
 
 
 def pendulum(name: str, index: int) -> Problem:
-    """Give the pendulum; the index draws nothing but the starts of its episodes."""
+    """Return the pendulum; the index draws nothing but the starts of its episodes."""
     kind = kinds()[name]
     h, X, reward, margin = known(name)
     low, high = np.array(kind.lower), np.array(kind.upper)

@@ -37,7 +37,7 @@ from studies.worlds import LENGTH_SCALE, make_world, points, SIDE, WORLDS
 
 
 def _steepest(h: Function, n: int) -> float:
-    """Give the largest slope between near points, a Lipschitz constant as good as known."""
+    """Return the largest slope between near points, a Lipschitz constant as good as known."""
     rng = np.random.default_rng(0)
     X = rng.random((4000, n))
     step = rng.standard_normal((4000, n))
@@ -62,7 +62,7 @@ def _gaussian(size: float):
 
 
 def _world(name: str, world: str, n: int, index: int, factor: float = 1.0) -> Problem:
-    """Give a problem of the safety study, perhaps with a wrong length scale told."""
+    """Return a problem of the safety study, perhaps with a wrong length scale told."""
     w = make_world(world, n, index)
     kernel = replace(w.kernel, length_scales=tuple(factor * s for s in w.kernel.length_scales))
     return _finish(name, w.h, points(n), SIDE.get(n), w.threshold, w.starts, kernel, w.norm, 30,
@@ -70,7 +70,7 @@ def _world(name: str, world: str, n: int, index: int, factor: float = 1.0) -> Pr
 
 
 def _losbo(name: str, kind: str, index: int) -> Problem:
-    """Give a function as in the study of LoSBO: norm 10, one start, threshold mean - 0.2 sd."""
+    """Return a function as in the study of LoSBO: norm 10, one start, threshold mean - 0.2 sd."""
     ell, rng = 0.2 / math.sqrt(2), np.random.default_rng([index, 77, len(kind)])
     family = 'rbf' if kind.startswith('rbf') else 'matern32'
     kernel = Kernel(family, (ell,))
@@ -130,7 +130,7 @@ _SURFACES: dict[str, tuple[Function, int, float, float, int]] = {
 
 
 def _surface(name: str, kind: str, index: int) -> Problem:
-    """Give a known surface with a start drawn a little above its threshold."""
+    """Return a known surface with a start drawn a little above its threshold."""
     h, n, threshold, ell, budget = _SURFACES[kind]
     rng = np.random.default_rng([index, 91, n])
     side = 80 if n == 2 else None
@@ -153,7 +153,7 @@ def _surface(name: str, kind: str, index: int) -> Problem:
 
 
 def _drift(name: str, n: int, index: int) -> Problem:
-    """Give a function of the world assumed that moves at sample DRIFT_AT."""
+    """Return a function of the world assumed that moves at sample DRIFT_AT."""
     w = make_world('assumed', n, index)
     other = random_function(w.kernel, 100, np.random.default_rng([index, 55, n]), 0.5 * w.norm)
 
@@ -187,12 +187,12 @@ PROBLEMS = _table()
 
 @lru_cache(maxsize=32)  # methods take turns on the same problems
 def problem(name: str, index: int) -> Problem:
-    """Give the problem number `index` of a family."""
+    """Return the problem number `index` of a family."""
     return PROBLEMS[name](name, index)
 
 
 def digest(name: str, count: int = 3) -> str:
-    """Give a hash of values, thresholds and starts of the first problems of a family."""
+    """Return a hash of values, thresholds and starts of the first problems of a family."""
     made = hashlib.sha256()
     for index in range(count):
         p = problem(name, index)

@@ -56,7 +56,7 @@ def condense(runs: Runs) -> Cells:
 
 
 def final(cell: Record) -> float:
-    """Give the regret left at the end of the budget."""
+    """Return the regret left at the end of the budget."""
     return float(list(cell['left'].values())[-1])
 
 
@@ -103,7 +103,7 @@ def ours_on(cells: dict[str, Record]) -> str:
 
 
 def lost(runs: Runs, cells: Cells) -> list[Record]:
-    """Give the cells in which a safe method clearly leaves less regret than ours."""
+    """Return the cells in which a safe method clearly leaves less regret than ours."""
     found = []
     for p, of_problem in cells.items():
         us = ours_on(of_problem)

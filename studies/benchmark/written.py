@@ -58,7 +58,7 @@ class _OnGrid:
         return safe
 
     def ask(self) -> Array | None:
-        """Give the safe point with the highest upper bound."""
+        """Return the safe point with the highest upper bound."""
         post = self.model.posterior
         safe = self._with_starts(self._safe())
         up = post.mu[0] + BETA * post.sigma
@@ -87,7 +87,7 @@ class StageOpt(_OnGrid):
         return self.model.safety_mean - BETA * post.sigma >= self.told.threshold
 
     def ask(self) -> Array | None:
-        """Give the most uncertain safe point next to unsafe ones, later the best upper bound."""
+        """Return the most uncertain safe point next to unsafe ones, later the best upper bound."""
         if self.model.gp.count >= self.told.budget // 2:
             return super().ask()
         post, mean = self.model.posterior, self.model.safety_mean
@@ -131,12 +131,12 @@ class _Drawn(_OnGrid):
 
     @property
     def _sizes(self) -> Array:
-        """Give s of every value that has to be safe."""
+        """Return s of every value that has to be safe."""
         weights = self.model.gp.weights()[:, self.told.safety]
         return np.maximum(np.abs(weights).max(axis=0), 1e-9)
 
     def _residuals(self, where: np.ndarray | slice) -> tuple[Array, Array]:
-        """Give f - f's own mean at some points of the grid (q, G), and f at the samples (N, q)."""
+        """Return f - its own mean at some grid points (q, G), and f at the samples (N, q)."""
         post = self.model.posterior
         if self._grid is None:
             self._grid = self._a @ self.told.kernel(self._tail, post.X)

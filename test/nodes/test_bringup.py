@@ -22,7 +22,7 @@ import subprocess
 import sys
 import threading
 
-from pacsbo_ros.nodes import bringup
+from pacsbo_ros.nodes import bringup, run
 from pacsbo_ros.robots.furuta.presets import STARTS
 import pytest
 import yaml
@@ -108,6 +108,12 @@ def test_the_recorder_keeps_all_topics_in_the_folder_of_the_run(tmp_path):
     assert resumed['pacsbo_optimizer'].parameters['run_dir'] == ''
 
 
+def test_a_missing_program_of_a_task_is_none_that_a_setup_would_bring():
+    missing = bringup.Process('pythn3', 'pythn3', '', node=False)
+    with pytest.raises(SystemExit, match="'pythn3' of processes in the task file is no program"):
+        run._found(missing)
+
+
 def test_a_program_that_is_missing_is_named_with_its_package():
     recorder = replace(table(record='true')['rosbag2'], package='no_such_package')
     assert bringup.program(recorder) is None
@@ -133,6 +139,7 @@ def test_rqt_shows_the_topics_of_its_namespace(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(('given', 'words'), [
     ({'colour': 'red'}, 'unknown argument'), ({'iteration': '3'}, 'did you mean iterations?'),
+    ({'tsk': 'task.yaml'}, 'did you mean task?'),
     ({'task': 'x', 'robot': 'y'}, 'either task'), ({'task': '/nowhere.yaml'}, 'no such file'),
     ({'run_dir': 'a', 'resume': 'b'}, 'resume'),
     ({'plant': 'bicycle'}, 'simulated, mujoco, topics, qube'),

@@ -59,5 +59,9 @@ def test_the_line_that_people_are_told_works_where_they_are(monkeypatch):
     monkeypatch.setattr(ctl.shutil, 'which', lambda _: None)
     assert ctl.line('resume') == 'make resume'
     assert ctl.line('resume', '/left') == 'make resume ARGS="--namespace /left"'
+    assert ctl.with_commands('call reset, then arm') == 'call reset (make reset), then arm'
+    assert ctl.with_commands('all checks pass') == 'all checks pass'
     monkeypatch.setattr(ctl.shutil, 'which', lambda name: f'/bin/{name}')
+    assert ctl.with_commands('call arm', '/left') == (
+        'call arm (ros2 run pacsbo_ros ctl arm --namespace /left)')
     assert ctl.line('resume', '/left') == 'ros2 run pacsbo_ros ctl resume --namespace /left'

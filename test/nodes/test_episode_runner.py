@@ -24,6 +24,7 @@ from faults import parameters as breaking
 from faults.forked import Forked
 from faults.graph import wait_for
 from faults.parameters import Bench, CANDIDATE, ORIGINALS, WILD
+from pacsbo_ros.msg import ControllerState
 from pacsbo_ros.nodes.live_checks import check_call, check_parameters, fill, subscribe
 from pacsbo_ros.nodes.parameter_calls import ParameterCalls
 from pacsbo_ros.robots.contract import Outcome
@@ -91,6 +92,22 @@ def test_ctrl_c_returns_when_the_originals_are_back(ready):
     runner = ready.processes['episode_runner']
     runner.signal(signal.SIGINT)
     assert runner.wait() == 0
+    assert ready.read() == ORIGINALS
+
+
+def test_a_stop_is_obeyed_although_a_dead_target_cannot_get_its_originals_back(ready):
+    """The monitor cries for the power switch if an episode still goes on half a second later."""
+    ready.begin()
+    ready.processes['joint_pid'].signal(signal.SIGKILL)
+    ready.consents = False
+    runner, state = ready.processes['episode_runner'], ready.client.messages['controller_state']
+    wait_for(lambda: state[-1].state == ControllerState.DISARMED, 'an end')
+    since = len(state)
+    wait_for(lambda: 'the original values are not back' in runner.output, 'words of the runner')
+    assert state[-1].run_id == 'bench', 'the goal is not answered yet'
+    assert {s.state for s in state[since:]} == {ControllerState.DISARMED}
+    ready.start_target()
+    wait_for(lambda: 'the original values are back' in runner.output, 'an end of the trouble', 30)
     assert ready.read() == ORIGINALS
 
 

@@ -74,6 +74,7 @@ def test_a_node_that_knows_nothing_of_it_is_tuned_by_a_file(tmp_path, name, dura
 
 
 def test_a_python_class_is_tuned(tmp_path):
+    pytest.importorskip('mujoco', reason='the cart-pole is simulated by MuJoCo')
     shutil.copy(EXAMPLES / 'cart_pole' / 'cart_pole.py', tmp_path)
     patient = tmp_path / 'patient.yaml'  # a busy machine holds the nodes up
     patient.write_text('/**/safety_monitor: {ros__parameters: '

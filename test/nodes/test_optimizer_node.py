@@ -138,6 +138,15 @@ def test_pause_resume_and_finish(ready):
     assert 'verification' in [e['trial']['role'] for e in episodes(ready.folder / 'run')]
 
 
+def test_a_run_that_is_over_cannot_be_paused(ready):
+    """Else pause would answer that it pauses, and nothing would ever come of it."""
+    ready.start_optimizer(iterations=3, stay=True)
+    ready.client.wait('optimizer_state', lambda m: m.state == OptimizerState.FINISHED)
+    answer = ready.client.call('pause')
+    assert not answer.success
+    assert answer.message == 'the run is over already'
+
+
 def test_a_slider_that_is_moved_while_paused_changes_no_episode_of_the_run(ready):
     optimizer = ready.start_optimizer(iterations=100)
     client = ready.client

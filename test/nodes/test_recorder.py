@@ -26,7 +26,11 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-pytest.importorskip('mcap', reason='recordings need mcap')
+
+@pytest.fixture(autouse=True)
+def mcap():
+    """Skip where it is not installed."""
+    pytest.importorskip('mcap', reason='recordings need mcap')
 
 
 def make(context, file):

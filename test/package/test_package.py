@@ -23,9 +23,11 @@ from xml.etree import ElementTree
 
 from pacsbo_ros.robots.contract import Outcome
 import pytest
+from tools.site_links import LINK, OUTSIDE, SOURCE, turned
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERFACES = sorted([*ROOT.glob('msg/*.msg'), *ROOT.glob('action/*.action')])
+OPTIONAL = ('torch', 'optuna', 'xopt', 'gest_api', 'nicegui')  # each for a module or two
 ROS_FREE = ('core', 'robots', 'tuning', 'predictor', 'safety')
 
 
@@ -41,7 +43,7 @@ def test_the_library_imports_where_ros_is_not_installed():
         for p in sorted((ROOT / 'pacsbo_ros').rglob('*.py')) if 'nodes' not in p.parts]
     assert len(modules) > 30
     program = f"""
-import importlib, importlib.util, sys
+import importlib, sys
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split('.')[0] in ('rclpy', 'launch', 'launch_ros') or name.startswith((
@@ -49,11 +51,11 @@ class Block:
             raise ImportError('blocked: ' + name)
 sys.meta_path.insert(0, Block())
 for name in {modules!r}:
-    needed = {{'training': 'torch', 'optuna_sampler': 'optuna', 'xopt_generator': 'xopt'}}.get(
-        name.split('.')[-1])
-    if needed and importlib.util.find_spec(needed) is None:
-        continue  # what one module alone needs is optional
-    importlib.import_module(name)
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name not in {OPTIONAL!r}:
+            raise
 """
     done = run(sys.executable, '-c', program, cwd=ROOT)
     assert done.returncode == 0, done.stderr
@@ -69,6 +71,13 @@ def test_the_version_is_one_number():
     number = ElementTree.parse(ROOT / 'package.xml').getroot().findtext('version')
     done = run(sys.executable, 'setup.py', '--version', cwd=ROOT)
     assert done.stdout.split()[-1] == number
+
+
+def test_the_changelog_is_one_that_bloom_reads():
+    changelog = pytest.importorskip('catkin_pkg.changelog')
+    version = ElementTree.parse(ROOT / 'package.xml').getroot().findtext('version')
+    listed = [v for v, _, _ in changelog.get_changelog_from_path(str(ROOT)).foreach_version()]
+    assert listed == [version]
 
 
 def test_the_library_is_packaged_with_its_data_and_without_nodes(tmp_path):
@@ -140,6 +149,21 @@ def test_no_two_test_files_have_one_name():
     assert sorted({n for n in names if names.count(n) > 1}) == []
 
 
+def test_no_test_file_is_skipped_while_it_is_imported_but_for_ros():
+    """The collector of launch_testing imports them itself: such a skip skips a whole folder."""
+    wanted = [(path.name, name) for path in sorted((ROOT / 'test').rglob('*.py'))
+              for name in re.findall(r"^(?:\w+ = )?pytest\.importorskip\('([\w.]+)",
+                                     path.read_text(), re.MULTILINE)]
+    assert [w for w in wanted if w[1] not in ('rclpy', 'launch_testing')] == []
+
+
+def test_the_tests_are_collected_without_plugins_of_pytest():
+    """On a machine with ROS 2 there is no xdist and nothing that tries a test again."""
+    done = run(sys.executable, '-m', 'pytest', '-p', 'no:xdist', '-p', 'no:rerunfailures',
+               '--collect-only', '-q', 'test/view', cwd=ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_every_folder_of_tests_is_run_by_ctest():
     text = (ROOT / 'CMakeLists.txt').read_text()
     areas = re.search(r'foreach\(area ([\w ]+)\)', text).group(1).split()
@@ -178,6 +202,30 @@ def test_most_of_the_package_serves_the_default_launch():
     assert len(shares) == 3, done.stderr
     assert shares[1] >= 75
     assert shares == sorted(shares)
+
+
+PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/**/*.md'), *ROOT.glob('examples/*/*.md')])
+
+
+@pytest.mark.parametrize('path', PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
+def test_every_link_of_a_page_leads_somewhere(path):
+    text = re.sub(r'^```.*?^```', '', path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    targets = [m['target'] for pattern in (LINK, SOURCE) for m in pattern.finditer(text)]
+    assert [t for t in targets if not (path.parent / t).exists()] == []
+
+
+def test_links_to_what_stands_outside_docs_work_on_the_site():
+    known = {*OUTSIDE, 'using.md', 'images/run.gif', 'evidence/safety/safety.md'}
+    for page, said, made in (
+            ('using.md', 'see [it](../SAFETY.md#stop)', 'see [it](SAFETY.md#stop)'),
+            ('using.md', '[cart](../examples/cart_pole)', '[cart](examples/cart_pole/README.md)'),
+            ('README.md', '![a run](docs/images/run.gif)', '![a run](images/run.gif)'),
+            ('README.md', '[use](docs/using.md), [more](https://example.org/x.md), [this](#here)',
+             '[use](using.md), [more](https://example.org/x.md), [this](#here)'),
+            ('evidence/safety/safety.md', '[it](../../using.md)', '[it](../../using.md)'),
+            ('examples/cart_pole/README.md', '[use](../../docs/using.md), [code](cart_pole.py)',
+             '[use](../../using.md), code')):
+        assert turned(said, page, known) == made
 
 
 def test_the_program_in_the_readme_finds_the_peak():

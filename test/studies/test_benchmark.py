@@ -16,6 +16,8 @@
 import json
 import math
 from pathlib import Path
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -110,6 +112,15 @@ def test_a_method_is_not_told_the_function():
     assert not any(callable(value) for value in (told.threshold, told.norm, told.lipschitz))
     assert math.isfinite(told.norm)
     assert 'pacsbo' in METHODS
+
+
+def test_two_processes_know_the_methods(tmp_path):
+    done = subprocess.run(
+        [sys.executable, '-m', 'studies.benchmark', '--runs', '2', '--problems', 'LoSBO rbf',
+         '--methods', 'random search', 'SafeOpt, B = norm', '--out', str(tmp_path),
+         '--workers', '2'], cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len((tmp_path / 'runs.jsonl').read_text().splitlines()) == 4
 
 
 def test_the_command_resumes_and_reports(tmp_path, capsys):

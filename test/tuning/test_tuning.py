@@ -19,6 +19,7 @@ import json
 from pacsbo_ros.core import Box, REPEAT, Settings
 from pacsbo_ros.robots.contract import Description, Outcome, Signal, Tunable
 from pacsbo_ros.tuning.journal import Journal, JournalError
+from pacsbo_ros.tuning.run_data import best_of
 from pacsbo_ros.tuning.run_folder import RunFolder
 from pacsbo_ros.tuning.trial import COMPARISON, Measured, START, VERIFICATION
 from pacsbo_ros.tuning.tuning import Problem, Tuning
@@ -103,6 +104,27 @@ def test_a_start_that_was_not_safe_is_said_and_not_tried_again(path):
     assert [t.values for t in trials[3:5]] == [STARTS[0], STARTS[1]]
     assert wrong not in [t.values for t in trials[3:]]
     assert tuning.notices[0].startswith('the start lift -0.1, damp 11 was called safe and is not')
+
+
+def test_a_reward_that_is_always_clipped_is_said_and_ends_with_the_best_start(tmp_path):
+    """All looks alike to the optimiser then, and what it calls best may be worse than a start."""
+    def clipped(trial):
+        found = measure(trial)
+        return replace(found, reward=-10 * trial.point[0], scaled_reward=-1.0)
+
+    tuning = make(tmp_path / 'run')
+    while (trial := tuning.next()) is not None:
+        tuning.tell(clipped(trial))
+        assert 'is scaled to -1, out of -1 to 3' in ' '.join(tuning.notices)
+    start = min(STARTS, key=lambda values: BOX.to_unit(values)[0])
+    assert tuning.best.trial.values == tuning.verified.trial.values == start
+    assert tuning.gain.start is None
+    assert 'so the start is kept' in tuning.notices[-1]
+    tuning.journal.close()
+    again = make(tmp_path / 'run')
+    assert again.next() is None
+    assert again.best == tuning.best
+    assert best_of(again.told) == tuning.best
 
 
 @pytest.mark.parametrize('stop_after', [1, 3, 5, 8])

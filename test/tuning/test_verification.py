@@ -72,3 +72,13 @@ def test_the_interval_covers_the_true_gain_as_often_as_it_says():
 
 def test_values_tried_once_say_nothing_about_the_scatter():
     assert scatter([told(START, START_VALUES, 0.5), told('expander', BEST_VALUES, 0.7)]) == (0, 0)
+
+
+def test_a_start_that_surely_gives_more_is_a_loss_and_one_within_the_noise_is_none():
+    def found(best, start):
+        return gain([told(START, START_VALUES, start), told(VERIFICATION, BEST_VALUES, best),
+                     told(COMPARISON, START_VALUES, start + 0.01),
+                     told(VERIFICATION, BEST_VALUES, best - 0.01)], BEST_VALUES)
+    assert found(0.1, 0.6).is_loss
+    assert not found(0.6, 0.1).is_loss
+    assert not found(0.6, 0.605).is_loss

@@ -131,6 +131,13 @@ def test_best_values_and_best_start_tried_again_have_marks_of_their_own(folder):
                      'best start again': ('s', [4]), 'unsafe': ('X', [5])}
 
 
+def test_episodes_are_whole_numbers(folder):
+    run = RunData.load(folder)
+    for figure in (plots.history(run), plots.norms(run)):
+        for axes in (a for a in figure.axes if a.get_visible()):
+            assert all(tick == round(tick) for tick in axes.get_xticks()), axes.get_title()
+
+
 def test_the_share_of_the_box_that_is_safe_is_one_number(folder):
     run = RunData.load(folder)
     shares = {p.iteration: p.safe_share[-1] for p in run.progress}

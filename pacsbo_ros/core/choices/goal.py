@@ -47,7 +47,7 @@ GOALS = 8  # goals that are looked at before the most uncertain point is taken
 
 @choice('goal')
 def choose(view: View) -> tuple[int, str] | None:
-    """Give the goal if it is safe, or the safe point that tells most about it."""
+    """Return the goal if it is safe, or the safe point that tells most about it."""
     band, S, s = view.band, view.S, view.settings
     near = nearest_to_safe(band, S, view.h_min, s.expander_targets)
     near = near[_could_be_safe(view, near)]
@@ -86,7 +86,7 @@ def _optimistic(view: View, i: int, where: slice | np.ndarray) -> Array:
 
 
 def _margins(view: View, where: np.ndarray) -> Array:
-    """Give how far each constraint is from being known safe, in units of its size."""
+    """Return how far each constraint is from being known safe, in units of its size."""
     free = np.flatnonzero(np.isfinite(view.h_min))
     return np.array([(view.band.low[i, where] - view.h_min[i]) / view.band.prior[i]
                      for i in free])
@@ -109,7 +109,7 @@ def _unknown(view: View, where: np.ndarray) -> np.ndarray:
 
 
 def _teacher(view: View, z: int, safe: np.ndarray) -> int | None:
-    """Give the safe point that tells most about the goal's tightest constraint, if any does."""
+    """Return the safe point that tells most about the goal's tightest constraint, if any does."""
     if not len(safe):
         return None
     free = np.flatnonzero(np.isfinite(view.h_min))

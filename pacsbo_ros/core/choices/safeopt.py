@@ -36,7 +36,7 @@ from pacsbo_ros.core.safe_sets import (
 
 @choice('safeopt')
 def choose(view: View) -> tuple[int, str] | None:
-    """Give the most promising of the uncertain maximisers, or the most uncertain expander."""
+    """Return the most promising of the uncertain maximisers, or the most uncertain expander."""
     s, band, S = view.settings, view.band, view.S
     sigma = band.doubt
     open_ = np.max(band.up - band.low, axis=0) > s.tolerance

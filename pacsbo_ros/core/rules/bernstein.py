@@ -33,6 +33,6 @@ class Bernstein(Hoeffding):
     name = 'bernstein'
 
     def deviation(self, norms: Array, width: float, delta: float) -> float:
-        """Give sqrt(2 var ln(2/δ)/q) + 7 range ln(2/δ)/(3(q - 1))."""
+        """Return sqrt(2 var ln(2/δ)/q) + 7 range ln(2/δ)/(3(q - 1))."""
         q, log = len(norms), np.log(2 / delta)
         return float(np.sqrt(2 * norms.var(ddof=1) * log / q) + 7 * width * log / (3 * (q - 1)))

@@ -33,7 +33,7 @@ class Given(NormRule):
     spends = 'nothing: certain, if the user is right'
 
     def bounds(self, evidence: Evidence) -> dict[str, list[Bound]]:
-        """Give what was given."""
+        """Return what was given."""
         given = [self.settings.given_norm[i] for i in evidence.members]
         return {domain: [Bound(B, B, B, B, 0, 0.0) for B in given]
                 for domain in evidence.domains.names}

@@ -74,10 +74,10 @@ class Hoeffding(InterpolantRule):
             B *= s.safety_factor ** max(1, np.ceil(np.log(needed / B) / np.log(s.safety_factor)))
 
     def deviation(self, norms: Array, width: float, delta: float) -> float:
-        """Give Hoeffding's w = range·sqrt(ln(2/δ)/(2q))."""
+        """Return Hoeffding's w = range·sqrt(ln(2/δ)/(2q))."""
         return float(width * np.sqrt(np.log(2 / delta) / (2 * len(norms))))
 
     def _share_of_next_test(self) -> float:
-        """Give 6/(πt)² of the share of all outputs together."""
+        """Return 6/(πt)² of the share of all outputs together."""
         self._tests += 1
         return norm_share(self.settings.delta, 1) * 6.0 / (np.pi * self._tests) ** 2

@@ -40,7 +40,7 @@ class PredictorAlone(NormRule):
             raise ValueError("rule is 'none'; without a bound the optimiser needs a predictor")
 
     def bounds(self, evidence: Evidence) -> dict[str, list[Bound]]:
-        """Give the norm of the mean on every domain."""
+        """Return the norm of the mean on every domain."""
         norms = evidence.gp.mean_norms().tolist()
         return {domain: [Bound(x, x, x, x, 0, 0.0) for x in norms]
                 for domain in evidence.domains.names}

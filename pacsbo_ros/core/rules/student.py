@@ -69,7 +69,7 @@ class StudentRule(Rule):
 
     @property
     def outputs(self) -> list[Averaged]:
-        """Give the model of every output."""
+        """Return the model of every output."""
         return self.doubts.models
 
     def add(self, samples: Samples) -> None:
@@ -103,25 +103,25 @@ class StudentRule(Rule):
         return self._band([o.field() for o in self.outputs])
 
     def band_at(self, X: Array, where: np.ndarray) -> Band:
-        """Give the band at any points."""
+        """Return the band at any points."""
         return self._band([o.field_at(X) for o in self.outputs])
 
     def covariance(self, group: int, x: np.ndarray, z: np.ndarray) -> Array:
-        """Give the posterior covariance of candidates."""
+        """Return the posterior covariance of candidates."""
         return self.outputs[group].main.covariance(x, z)
 
     def nugget(self, group: int) -> float:
-        """Give the noise variance of the last sample, and the misfit."""
+        """Return the noise variance of the last sample, and the misfit."""
         return self._noise[group] + MISFIT * self.outputs[group].main.scale.square
 
     @property
     def groups(self) -> tuple[int, ...]:
-        """Give every output a group of its own: each has its scale."""
+        """Return a group of its own for every output: each has its scale."""
         return tuple(range(len(self.outputs)))
 
     @property
     def norms(self) -> tuple[NormEstimate, ...]:
-        """Give the quantile of the norm's posterior of every output as B; no band needs it."""
+        """Return the quantile of the norm's posterior of every output as B; no band needs it."""
         return tuple(e for i, o in enumerate(self.outputs)
                      for e in o.norms(i, self._domains(), self.settings.delta / len(self._B)))
 
@@ -135,24 +135,19 @@ class StudentRule(Rule):
         return not self.doubts.drifted
 
     def terms(self, output: int, domain: int) -> tuple[Term, ...]:
-        """Give the normal quantile and what the unknown scale adds to it."""
+        """Return the normal quantile and what the unknown scale adds to it."""
         t, z = float(self.outputs[output].q[:, -1].max()), -float(ndtri(self._rho))
         return (Term('function', z, 'longer length_scales if they hold'),
-                Term('unknown scale', max(t - z, 0.0), self._advice),
+                Term('unknown scale', max(t - z, 0.0), 'starts further apart, a '
+                     'scale_prior that is nearer to the size of the values'),
                 Term('predictor', max(self._m[output] - 1.0, 0.0) * t, 'no predictor'))
-
-    @property
-    def _advice(self) -> str:
-        size = self.settings.scale_prior
-        return 'starts further apart, a ' + (
-            f'scale_prior below {size:g} if values are smaller' if size else 'scale_prior')
 
     def notices(self) -> tuple[str, ...]:
         """Say which output drifts, is rougher than told or leaves the grid of length scales."""
         return self.doubts.notices()
 
     def length_scale_weights(self) -> tuple[tuple[float, ...], ...]:
-        """Give the posterior of the length scale factors, one row per output."""
+        """Return the posterior of the length scale factors, one row per output."""
         return tuple(tuple(o.weights.tolist()) for o in self.outputs)
 
     def _band(self, fields: list[list[Field]]) -> Band:

@@ -103,8 +103,8 @@ def see(alpha: Array, rows: Array, gains: tuple[float, ...], limits: Limits,
                            round(BEFORE_PUSH / SAMPLE_PERIOD))
     after = max(0.0, settings.reward.best - reward - cost) * met_alpha / max(peaks[0], 1e-9)
     spread = math.hypot(START_COST * cost, AFTER_PUSH * after)
-    return Seen(Estimate(reward, spread), Estimate(peaks[0] / limits.alpha,
-                                                        met_alpha / limits.alpha),
+    return Seen(Estimate(reward, spread),
+                Estimate(peaks[0] / limits.alpha, met_alpha / limits.alpha),
                 Estimate(peaks[1] / limits.theta, met_theta / limits.theta), decay, swing,
                 rest, cut_off)
 

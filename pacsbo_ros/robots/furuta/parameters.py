@@ -77,12 +77,14 @@ class Parameters:
                        'torque_constant', 'cable_stiffness'}
         for field in fields(self):
             value = getattr(self, field.name)
-            lowest = 'zero or more' if field.name in may_be_zero else 'more than zero'
-            signed = field.name == 'cable_rest'
-            low = value < 0 or (value == 0 and lowest[0] == 'm')
-            if not math.isfinite(value) or (low and not signed):
-                raise ValueError(f'{field.name} is {value}; it must be finite'
-                                 + ('' if signed else f' and {lowest}'))
+            if field.name == 'cable_rest':  # an angle: any sign
+                wrong, wanted = False, ''
+            elif field.name in may_be_zero:
+                wrong, wanted = value < 0, ' and zero or more'
+            else:
+                wrong, wanted = value <= 0, ' and more than zero'
+            if wrong or not math.isfinite(value):
+                raise ValueError(f'{field.name} is {value}; it must be finite{wanted}')
 
     @property
     def coefficients(self) -> Coefficients:

@@ -272,7 +272,7 @@ class ParameterRobot:
         return Sample(now - self._opened if running else 0.0,
                       tuple(r.newest for r in self.recorders.values()), (),
                       over=self._result is not None and (self.phase is Phase.IDLE or late),
-                      starting=self.phase in BEFORE)
+                      starting=self.phase in BEFORE, ended=self.phase is Phase.RESTORING)
 
     def idle(self) -> Sample:
         """Measure while nothing runs; RobotError until the originals are back."""

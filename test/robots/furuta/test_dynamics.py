@@ -188,3 +188,13 @@ def test_bad_weights_and_periods_are_refused():
         lqr(COURSEWARE, r=0.0)
     with pytest.raises(ValueError, match='sampling period'):
         discretise(*linearise(COURSEWARE), 0.0)
+
+
+@pytest.mark.parametrize(('name', 'value', 'words'), [
+    ('arm_mass', 0.0, 'arm_mass is 0.0; it must be finite and more than zero'),
+    ('arm_damping', -1.0, 'arm_damping is -1.0; it must be finite and zero or more'),
+    ('cable_rest', float('nan'), 'cable_rest is nan; it must be finite$')])
+def test_a_parameter_that_no_pendulum_has_is_named_with_what_it_may_be(name, value, words):
+    with pytest.raises(ValueError, match=words):
+        Parameters(**{name: value})
+    Parameters(arm_damping=0.0, cable_rest=-1.0)
