@@ -17,21 +17,31 @@ Find the numbers of a pendulum in a recording of it, and write them as a preset 
 
 Run `python -m pacsbo_ros.robots.furuta.identify FILE.csv --output mine.yaml` on a recording with
 the columns t, volts, theta, alpha (docs/identify.md says how to make one). Least squares over
-stretches of one second, each from a smoothed state: the errors of theta and alpha, weighted.
-A chirp does not tell everything: its delay is known to 4 ms only, and two samples of delay where
-there is one make most gains unsafe. So what data sheets say counts too, as a Gaussian of the
-given spread about the calibrated plant, against the errors that the best fit leaves:
+stretches of one second: the errors of theta and alpha, weighted. A stretch starts in a smoothed
+state, which may move: velocities are known to 0.1 rad/s only, and taken for exact they bend the
+numbers, those of the cable most.
+A chirp does not tell everything: of a real one the delay is known to 2.5 ms, and two samples of
+delay where there is one make most gains unsafe. So what data sheets say counts too, as a Gaussian
+of the given spread about the calibrated plant, against the errors that the best fit leaves:
 
-    minimise  N/s2 |r(p)|^2 + sum ((p - p0)/spread)^2
+    minimise  1/s2 sum_w |r_w(p, x_w)|^2 + sum_w |x_w|^2 + sum ((p - p0)/spread)^2
 
-where s2 = |r|^2 of the fit without the second term and N is the number of independent errors, two
-angles for each second of recording. Intervals are 95 %, from the curvature of that sum.
+over p and all x_w, the latter by linear least squares within each stretch. s2 is the variance of
+an error as the gradients of whole seconds show it without the third term, E g' (J'J)^-1 g / n:
+neighbouring errors are alike, so that they say less than their number. Intervals are 95 %, by
+leaving out each second in turn (one Newton step, Student's t) and the spread of the prior, and are
+not narrower than the curvature says, s2 H^-1:
+
+    V = (k - 1)/k sum_k d_k d_k' + s2 H^-1 (s2/spread^2) H^-1,   d_k = (H - J_k'J_k)^-1 g_k
 
 Symbol     Shape        Meaning
 p          (n,)         free numbers over their units
 p0         (n,)         the same of the calibrated plant
-r          (m,)         weighted errors of all stretches; |r|^2 is their mean square
-J          (m, n)       their derivatives
+x_w        (4,)         how far the start of a stretch moves, over the smoother's accuracy
+r_w        (m,)         weighted errors of a stretch
+J          (., n)       their derivatives, the starts at their best; J_k those of one second
+g_k        (n,)         J_k' r_k
+H          (n, n)       J'J + s2/spread^2
 """
 from __future__ import annotations
 
@@ -57,12 +67,16 @@ from pacsbo_ros.robots.furuta.preset_file import write_preset
 from pacsbo_ros.robots.furuta.presets import CALIBRATED
 from pacsbo_ros.robots.furuta.recordings import read_recordings, Recording, RecordingError
 from scipy.optimize import least_squares, OptimizeResult
+from scipy.stats import t as student
 
 Array = NDArray[np.float64]
 
 HORIZON = 1.0  # s predicted from each start
 EVERY = 0.5  # s between starts
 SCALE = np.array([0.05, 0.03])  # rad, errors of theta and alpha that weigh the same
+START = np.array([0.001, 0.001, 0.1, 0.1])  # rad, rad/s: accuracy of the smoothed states
+FIRST_NOISE = 1e-3  # variance of an error over SCALE before it is known: starts are almost free
+STEP = 1e-3  # of numbers over their units and starts over START, for derivatives
 THIN = 5, 0.025  # every fifth sample of a stretch counts, or one in 25 ms: neighbours say the same
 
 
@@ -102,7 +116,6 @@ class Identified:
     values: Array  # (n,)
     halfwidth: Array  # (n,) of the 95 % intervals; nan where a bound holds it
     told: Array  # (n,) share of its prior variance that the recording took away
-    cost: float  # mean square of the weighted errors
 
     @property
     def plant(self) -> Plant:
@@ -120,51 +133,99 @@ def make(free: Sequence[Free], values: Sequence[float], base: Candidate) -> Cand
     return replace(base, parameters=replace(base.parameters, **numbers), **outside)
 
 
-def identify(sets: Sequence[tuple[Windows, float]], free: Sequence[Free] = FREE,
-             start: Candidate | None = None) -> Identified:
-    """Fit the free numbers to sets of stretches, each with the weight of its mean square."""
-    base = Candidate(CALIBRATED.parameters)
-    unit = np.array([f.unit for f in free])
-    low, high = (np.array([getattr(f, side) for f in free]) / unit for side in ('low', 'high'))
-    prior = _numbers(base, free) / unit
-    # Off the bounds, where derivatives vanish for the rest angle of a cable that does not pull.
-    first = np.clip(_numbers(start or base, free) / unit, low + 0.05, high - 0.05)
+class _Problem:
+    """Give the errors of stretches, each from its best start, and their slopes by number."""
 
-    def errors(many: Sequence[Array]) -> Array:
-        candidates = [make(free, p * unit, base) for p in many]
-        parts = []
-        for windows, weight in sets:
-            error = predict(windows, candidates) - windows.truth[:, None]
-            thin = max(1, min(THIN[0], round(THIN[1] / windows.period)))
-            error = error[..., thin - 1::thin] / SCALE[:, None, None, None]
-            error *= np.sqrt(weight / error[:, 0].size)
-            parts.append(error.transpose(1, 2, 0, 3).reshape(len(many), -1))
-        return np.nan_to_num(np.concatenate(parts, axis=1), nan=1e3, posinf=1e3, neginf=-1e3)
+    def __init__(self, windows: Windows, free: Sequence[Free]) -> None:
+        self.windows, self.free, self.base = windows, free, Candidate(CALIBRATED.parameters)
+        self.unit = np.array([f.unit for f in free])
+        self.low, self.high = (np.array([getattr(f, side) for f in free]) / self.unit
+                               for side in ('low', 'high'))
+        self.prior = _numbers(self.base, free) / self.unit
+        self.moved = np.zeros((4, windows.truth.shape[1]))  # of the starts, over START
+        self.noise = FIRST_NOISE  # variance of an error over SCALE
 
-    def jacobian(p: Array) -> Array:
-        step = 1e-3
-        moved = p + step * np.where(p + step < high, 1, -1) * np.eye(len(p))
-        all_errors = errors([p, *moved])
-        return ((all_errors[1:] - all_errors[0]) / np.diag(moved - p)[:, None]).T
-
-    def fitted(begin: Array, pull: Array) -> OptimizeResult:
+    def fit(self, begin: Array, pull: Array) -> OptimizeResult:
         """Minimise the errors and the pull towards the prior, of which zero is none."""
-        return least_squares(
-            lambda p: np.append(errors([p])[0], pull * (p - prior)), begin, bounds=(low, high),
-            jac=lambda p: np.vstack([jacobian(p), np.diag(pull)]), x_scale='jac', ftol=1e-5,
-            xtol=1e-5, max_nfev=40)
+        def fun(p: Array) -> Array:
+            error, by_start, _ = self._rows(p, np.empty((0, len(p))))
+            return np.append(_rest(error[..., None], by_start), pull * (p - self.prior))
 
-    alone = fitted(first, np.zeros(len(free)))
-    independent = 2 * sum(windows.truth.shape[1] for windows, _ in sets) * EVERY / HORIZON
-    noise = 2 * alone.cost / independent  # of one row
+        def jac(p: Array) -> Array:
+            change = STEP * np.where(p + STEP < self.high, 1, -1)
+            _, by_start, difference = self._rows(p, p + np.diag(change))
+            return np.vstack([_rest(difference / change, by_start).reshape(-1, len(p)),
+                              np.diag(pull)])
+
+        return least_squares(fun, begin, bounds=(self.low, self.high), jac=jac, x_scale='jac',
+                             ftol=1e-5, xtol=1e-5, max_nfev=40)
+
+    def restart(self, p: Array) -> None:
+        """Move the starts to where the errors are least."""
+        error, by_start, _ = self._rows(p, np.empty((0, len(p))))
+        self.moved = self.moved - np.einsum('wij,wj->iw', np.linalg.pinv(by_start), error)
+
+    def seconds(self, fit: OptimizeResult) -> tuple[Array, Array]:
+        """Return gradient (k, n) and curvature (k, n, n) of every second of recording."""
+        shape = self.windows.truth.shape[1], -1
+        n = len(self.free)
+        rows = fit.jac[:-n].reshape(*shape, n).transpose(0, 2, 1)
+        gradient = (rows @ fit.fun[:-n].reshape(*shape, 1))[..., 0]
+        second = self.windows.source * 10_000 + self.windows.begin // 1.0
+        same = (np.unique(second)[:, None] == second).astype(float)
+        return same @ gradient, np.tensordot(same, rows @ rows.transpose(0, 2, 1), 1)
+
+    def _rows(self, p: Array, nearby: Array) -> tuple[Array, Array, Array]:
+        """Return errors (w, m), slopes by start (w, m, 4), changes by nearby numbers (w, m, n)."""
+        candidates = [make(self.free, q * self.unit, self.base)
+                      for q in (p, *nearby, *[p] * len(START))]
+        moved = np.repeat(self.moved[:, None], len(candidates), axis=1)
+        moved[:, -len(START):] += STEP * np.eye(len(START))[..., None]
+        windows = self.windows
+        thin = max(1, min(THIN[0], round(THIN[1] / windows.period)))
+        error = predict(windows, candidates, START[:, None, None] * moved) - windows.truth[:, None]
+        error = error[..., thin - 1::thin] / SCALE[:, None, None, None]
+        error = error.transpose(1, 2, 0, 3).reshape(*moved.shape[1:], -1)
+        rows = np.concatenate([error, np.sqrt(self.noise) * moved.transpose(1, 2, 0)], axis=2)
+        rows = np.nan_to_num(rows, nan=1e3, posinf=1e3, neginf=-1e3)
+        change = (rows[1:] - rows[0]).transpose(1, 2, 0)
+        return rows[0], change[..., len(nearby):] / STEP, change[..., :len(nearby)]
+
+
+def _rest(error: Array, by_start: Array) -> Array:
+    """Return what is left of errors (w, m, k) when each start is at its best."""
+    basis = np.linalg.qr(by_start)[0]
+    return np.asarray(error - basis @ (basis.transpose(0, 2, 1) @ error))
+
+
+def identify(windows: Windows, free: Sequence[Free] = FREE,
+             start: Candidate | None = None) -> Identified:
+    """Fit the free numbers to stretches."""
+    problem = _Problem(windows, free)
+    unit, low, high = problem.unit, problem.low, problem.high
     spread = np.array([f.spread for f in free]) / unit
-    fit = fitted(np.clip(alone.x, low + 1e-6, high - 1e-6), np.sqrt(noise) / spread)
-    variance = noise * np.diag(np.linalg.inv(fit.jac.T @ fit.jac))
+    # Off the bounds, where derivatives vanish for the rest angle of a cable that does not pull.
+    first = np.clip(_numbers(start or problem.base, free) / unit, low + 0.05, high - 0.05)
+    alone = problem.fit(first, np.zeros(len(free)))
+    problem.restart(alone.x)
+    gradients, curvatures = problem.seconds(alone)
+    count = len(gradients)
+    problem.noise = noise = float(np.einsum(
+        'ki,ij,kj', gradients, np.linalg.pinv(curvatures.sum(axis=0)), gradients)
+        / len(free) * count / max(1, count - 1))
+    pull = np.sqrt(noise) / spread
+    fit = problem.fit(np.clip(alone.x, low + 1e-6, high - 1e-6), pull)
+    gradients, curvatures = problem.seconds(fit)
+    whole = fit.jac.T @ fit.jac
+    without = np.linalg.solve(whole - curvatures, gradients[..., None])[..., 0]
+    variance = ((without ** 2).sum(axis=0) * (count - 1) / count
+                + ((np.linalg.inv(whole) * pull) ** 2).sum(axis=1) * noise)
+    # Seconds that agree by chance do not tell more than the curvature, nor less than the prior.
+    variance = np.minimum(np.maximum(variance, noise * np.diag(np.linalg.inv(whole))), spread ** 2)
     held = (fit.x - low < 1e-3) | (high - fit.x < 1e-3)
-    rows = len(fit.fun) - len(free)
-    return Identified(make(free, fit.x * unit, base), tuple(free), fit.x * unit,
-                      np.where(held, np.nan, 1.96 * np.sqrt(variance)) * unit,
-                      1 - variance / spread ** 2, float((fit.fun[:rows] ** 2).sum()))
+    half = np.where(held, np.nan, student.ppf(0.975, max(1, count - 1)) * np.sqrt(variance))
+    return Identified(make(free, fit.x * unit, problem.base), tuple(free), fit.x * unit,
+                      half * unit, 1 - variance / spread ** 2)
 
 
 def _numbers(candidate: Candidate, free: Sequence[Free]) -> Array:
@@ -189,7 +250,7 @@ def split(recordings: Sequence[Recording]) -> tuple[Windows, Windows, str]:
 
 
 def wrong_way(windows: Windows) -> str:
-    """Say which column has the wrong sign if some pendulum fits better so; else nothing."""
+    """Say if a column has the wrong sign or the wrong name; else nothing."""
     def mirrored(volts: int, alpha: int) -> Windows:
         start, truth = windows.start.copy(), windows.truth.copy()
         if alpha < 0:  # about hanging
@@ -201,12 +262,17 @@ def wrong_way(windows: Windows) -> str:
     errors = {words: sum(np.array(rmse(mirrored(*sign), Candidate(CALIBRATED.parameters))) / SCALE)
               for sign, words in signs.items()}
     words = min(errors, key=lambda word: errors[word])
+    if words and errors[words] > sum(np.array(persistence(windows)) / SCALE):
+        return ('whatever the signs, it is not a pendulum; look whether the columns volts, theta '
+                'and alpha hold what their names say')
     return words and (f'it fits a pendulum better with {words} changed; a positive voltage turns '
                       'theta positively, and the pendulum lags behind: change it')
 
 
 def table(found: Identified) -> str:
     """Return what was found, number by number."""
+    doubtful = [f.name for f, told in zip(found.free, found.told, strict=True)
+                if told < 0.75]  # the standard deviation is more than half of the spread
     lines = [f'{"":18}{"value":>11}  {"95 % interval":<24}{"told":<6}bounds']
     for f, value, half, told in zip(found.free, found.values, found.halfwidth, found.told,
                                     strict=True):
@@ -215,7 +281,9 @@ def table(found: Identified) -> str:
         lines.append(f'{f.name:18}{value:11.4g}  {interval:<24}{f"{told:.0%}":<6}{f.low:g} to '
                      f'{f.high:g} ({f.bounds})')
     return '\n'.join([*lines, 'told: how much of what was unknown the recording told; the rest '
-                      'is the calibrated plant'])
+                      'is the calibrated plant',
+                      *([f'no measurements, known less than twice as well as without the '
+                         f'recording: {", ".join(doubtful)}'] if doubtful else [])])
 
 
 def judgement(candidate: Candidate, held_out: Windows, said: str) -> str:
@@ -246,15 +314,22 @@ def main(arguments: list[str] | None = None) -> int:
         flipped = wrong_way(fit)
         if flipped:
             raise RecordingError(f'{options.recording}: {flipped}')
-        judged = identify([(fit, 1.0)]).candidate
-        found = identify([(cut(recordings, HORIZON, EVERY), 1.0)], start=judged)
+        judged = identify(fit).candidate
+        found = identify(cut(recordings, HORIZON, EVERY), start=judged)
         print(table(found))
         print(judgement(judged, held_out, said))
+        stuck = [f'{f.name} came out at its bound, {value:g}' for f, value, half in zip(
+            found.free, found.values, found.halfwidth, strict=True)
+            if np.isnan(half) and f.low > 0]  # good pendulums reach the other bounds too
+        if stuck:
+            raise RecordingError(f'{options.recording}: {", ".join(stuck)}: this pendulum is not '
+                                 'built like the calibrated one; write a preset by hand, with its '
+                                 'own masses and lengths')
         error, still = rmse(held_out, judged), persistence(held_out)
         if not (error[0] < still[0] and error[1] < still[1]):
             raise RecordingError(f'{options.recording}: the best pendulum predicts no better than '
-                                 'that nothing changes; are t, volts and angles of one recording, '
-                                 'and was the pendulum left alone?')
+                                 'that nothing changes; look whether the columns hold what their '
+                                 'names say, and are of one recording in which nobody touched it')
         write_preset(found.plant, output, f'Identified from {options.recording.name}.')
     except (ValueError, OSError) as error:
         print(f'identify: {error}', file=sys.stderr)

@@ -72,8 +72,8 @@ class Windows:
     def take(self, which: NDArray[np.bool_]) -> Windows:
         """Return some of the stretches."""
         if not which.any():
-            raise ValueError('the recording is too short to hold a part of it out; record 4 s '
-                             'or more')
+            raise ValueError('the recording is too short to hold a part of it out; record 10 '
+                             's')
         return replace(self, start=self.start[:, which], volts=self.volts[which],
                        truth=self.truth[:, which], begin=self.begin[which],
                        source=self.source[which])
@@ -107,8 +107,9 @@ def cut(recordings: Sequence[Recording], horizon: float, every: float, begin: fl
                    np.array(truth).transpose(1, 0, 2), np.array(begins), np.array(source))
 
 
-def predict(windows: Windows, candidates: Sequence[Candidate]) -> Array:
-    """Return theta and alpha as each candidate predicts them, (2, c, w, m)."""
+def predict(windows: Windows, candidates: Sequence[Candidate],
+            moved: Array | None = None) -> Array:
+    """Return theta and alpha by candidate, (2, c, w, m), from starts moved by (4, c, w)."""
     count, width = len(candidates), windows.start.shape[1]
     every = [candidate.parameters.coefficients for candidate in candidates]
     coefficients = Coefficients(*(np.repeat(column, width)  # type: ignore[arg-type]
@@ -117,7 +118,8 @@ def predict(windows: Windows, candidates: Sequence[Candidate]) -> Array:
     delay = np.repeat([candidate.delay for candidate in candidates], width) / windows.period
     substeps = int(np.ceil(windows.period / STEP - 1e-9))
     share = 1 / substeps
-    angles, speeds = np.tile(windows.start, count).reshape(2, 2, count * width)
+    start = np.tile(windows.start[:, None], (1, count, 1)) + (0.0 if moved is None else moved)
+    angles, speeds = start.reshape(2, 2, count * width)
     angles[1] -= offset
     physics = Integrator(angles, speeds, coefficients, windows.period * share)
     rows = np.tile(np.arange(width), count)

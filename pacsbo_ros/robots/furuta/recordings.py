@@ -41,6 +41,7 @@ Array = NDArray[np.float64]
 
 COLUMNS = ('t', 'volts', 'theta', 'alpha')
 SHORTEST = 2.0  # s
+FARTHEST = 1.0  # rad from zero at which the arm may start: the cable's rest is sought near zero
 # Half length in s, fewest samples and order of the Savitzky-Golay filter that gives velocities: 9
 # samples at 4 and 5 ms. At 50 Hz as many would smooth a swing of 5 Hz away.
 SMOOTHER = (0.0178, 5, 3)
@@ -93,7 +94,7 @@ def smoother_length(period: float) -> int:
 
 
 def evenly(t: Array, volts: Array, theta: Array, alpha: Array) -> tuple[Array, ...]:
-    """Return the samples on an even grid if they jitter; the voltage is held as it was."""
+    """Return the samples on an even grid if they jitter; of the held voltage the mean counts."""
     columns = t, volts, theta, alpha
     if not all(np.isfinite(column).all() for column in columns) or len(t) < 3:
         return columns
@@ -104,8 +105,12 @@ def evenly(t: Array, volts: Array, theta: Array, alpha: Array) -> tuple[Array, .
     if np.abs(t - np.linspace(t[0], t[-1], len(t))).max() < 0.02 * period:
         return columns
     grid = t[0] + period * np.arange(int((t[-1] - t[0]) / period * (1 + 1e-9)) + 1)
-    held = np.searchsorted(t, grid + 1e-9, side='right') - 1
-    return (grid, volts[held], *(PchipInterpolator(t, angle)(np.minimum(grid, t[-1]))
+    # Held at the grid's samples, it would be late by half a period, and the delay too short.
+    charge = np.concatenate([[0.0], np.cumsum(volts[:-1] * steps)])
+    after = t[-1] + period
+    mean = np.diff(np.interp([*grid, grid[-1] + period], [*t, after],
+                             [*charge, charge[-1] + volts[-1] * period])) / period
+    return (grid, mean, *(PchipInterpolator(t, angle)(np.minimum(grid, t[-1]))
                                  for angle in (theta, alpha)))
 
 
@@ -122,7 +127,7 @@ def _fault(t: Array, volts: Array, theta: Array, alpha: Array) -> str | None:
                 'each once')
     if len(t) < 2 or t[-1] - t[0] < SHORTEST:
         length = t[-1] - t[0] if len(t) else 0.0
-        return f'it lasts {length:.3g} s; record {SHORTEST:g} s or more'
+        return f'it lasts {length:.3g} s; record 10 s'
     period = float(np.median(steps))
     if period > 0.05:
         return (f'samples are {period:.3g} s apart; t is in seconds, and 50 ms is the coarsest '
@@ -134,7 +139,19 @@ def _fault(t: Array, volts: Array, theta: Array, alpha: Array) -> str | None:
     if np.abs(volts).max() > 60:
         return (f'volts reach {np.abs(volts).max():.4g}; more than 60 V looks like millivolts, '
                 'divide by 1000')
-    if np.abs(theta).max() > 2 * math.pi or np.abs(alpha - alpha[0]).max() > 8 * math.pi:
+    if abs(abs(alpha[0]) - math.pi) > 0.3:
+        for name, column in (('volts', volts), ('theta', theta)):
+            if abs(abs(column[0]) - math.pi) < 0.05:
+                return (f'{name} starts at {column[0]:.4g}, as alpha of a hanging pendulum does; '
+                        f'the columns {name} and alpha look swapped')
+    turned = np.abs(alpha - alpha[0]).max()
+    if turned > 8 * math.pi and abs(abs(alpha[0]) - math.pi) < 0.3:
+        return (f'the pendulum turned over and over, by {turned:.3g} rad; record again with a '
+                'lower voltage')
+    if abs(theta[0]) > FARTHEST and np.abs(theta - theta[0]).max() < 2 * math.pi:
+        return (f'theta starts at {theta[0]:.4g} rad; the arm starts in its middle, which is '
+                f'zero: subtract {theta[0]:.4g} from theta')
+    if np.abs(theta).max() > 2 * math.pi or turned > 8 * math.pi:
         return (f'angles reach {max(np.abs(theta).max(), np.abs(alpha).max()):.4g}; radians are '
                 'expected, this looks like degrees, multiply by pi/180')
     for name, angle in (('theta', theta), ('alpha', alpha)):

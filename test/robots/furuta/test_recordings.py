@@ -73,7 +73,11 @@ FAULTS = {
     'not a number': (change(2, lambda v: np.where(np.arange(len(v)) == 7, np.nan, v)),
                      'theta is not a finite number in sample 8'),
     'a gap': (lambda x: np.delete(x, slice(50, 60), axis=0), 'samples are missing'),
-    'too short': (lambda x: x[:100], 'record 2 s or more'),
+    'too short': (lambda x: x[:100], 'record 10 s'),
+    'another zero of the arm': (change(2, lambda v: v + 5), 'subtract 5 from theta'),
+    'theta and alpha swapped': (lambda x: x[:, [0, 1, 3, 2]], 'theta and alpha look swapped'),
+    'volts and alpha swapped': (lambda x: x[:, [0, 3, 2, 1]], 'volts and alpha look swapped'),
+    'turning over': (change(3, lambda v: v + np.linspace(0, 60, len(v))), 'lower voltage'),
     'empty': (lambda x: x[:0], 'it lasts 0 s'),
 }
 
@@ -127,6 +131,18 @@ def test_two_rates_in_one_recording_count_as_their_times_say(tmp_path):
     table = np.stack([t, np.sin(9 * t), 0.3 * np.sin(9 * t), math.pi + 0.5 * np.sin(8 * t)], 1)
     (recording,) = read_recordings(write(tmp_path / 'mine.csv', table))
     assert recording.theta == pytest.approx(0.3 * np.sin(9 * recording.t), abs=2e-3)
+
+
+def test_the_voltage_of_a_recording_that_jitters_is_neither_late_nor_early(tmp_path):
+    # A voltage that was held until the next sample of the grid came half a period late.
+    rng = np.random.default_rng(0)
+    t = np.cumsum(rng.uniform(0.003, 0.008, 1000))
+    volts = np.sin(9 * t)
+    table = np.stack([t, volts, 0.3 * np.sin(9 * t), math.pi + 0.5 * np.sin(8 * t)], 1)
+    (recording,) = read_recordings(write(tmp_path / 'mine.csv', table))
+    charge = np.concatenate([[0.0], np.cumsum(volts[:-1] * np.diff(t))])
+    mine = recording.period * np.concatenate([[0.0], np.cumsum(recording.volts[:-1])])
+    assert mine == pytest.approx(np.interp(recording.t, t, charge), abs=1e-4)
 
 
 def test_a_missing_file_is_named(tmp_path):
