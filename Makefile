@@ -26,7 +26,7 @@ setup:  ## make .venv a ROS 2 prefix with this package in it
 	@cd "$(ROOT)" && TRAIN="$(TRAIN)" "$(PYTHON)" tools/setup_env.py
 
 run: setup  ## tune the simulated pendulum, the whole graph
-	@"$(ROOT)/.venv/bin/with-ros" python -m pacsbo_ros.nodes.run $(ARGS)
+	@PACSBO_PARENT=$$PPID exec "$(ROOT)/.venv/bin/with-ros" python -m pacsbo_ros.nodes.run $(ARGS)
 
 $(CTL):  # speak to a running graph: stop reset arm pause resume approve finish status
 	@$(IN) python -m pacsbo_ros.nodes.ctl $@ $(ARGS)

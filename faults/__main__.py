@@ -69,6 +69,8 @@ def main() -> int:
 
     jobs = list(chosen(arguments.only, repeats))
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # nohup is for us, not for launchers
+        signal.signal(signal.SIGHUP, lambda *_: None)
     try:
         with own_domain(), tempfile.TemporaryDirectory(
                 prefix='faults-', ignore_cleanup_errors=True) as scratch:

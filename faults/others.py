@@ -203,7 +203,9 @@ def asks_for_person(repeats: int, folder: Path) -> Row:
     for repeat in range(repeats):
         unsafe = repeat % 2 == 0
         with judged(row, Rig(folder / f'rig{repeat}', operator=False)) as rig:
-            if not unsafe:  # a pendulum that nobody sets upright
+            if unsafe:  # upright, but never within these limits
+                rig.members['controller'].parameters['alpha_limit'] = 0.01
+            else:  # a pendulum that nobody sets upright
                 rig.members['plant'].parameters['hanging'] = True
             rig.run = rig.folder / 'run'
             for name in rig.members:

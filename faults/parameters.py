@@ -86,6 +86,13 @@ class Bench:
                 stamp=self.client.node.get_clock().now().to_msg(), source=self._source,
                 sequence=self._sequence, state=SafetyStatus.ARMED, ok=True))
 
+    def stop_once(self) -> None:
+        """Say once that the monitor has stopped; what it says next is another arming."""
+        self._sequence += 1
+        self._verdicts.publish(SafetyStatus(
+            stamp=self.client.node.get_clock().now().to_msg(), source=self._source, armings=1,
+            sequence=self._sequence, state=SafetyStatus.STOPPED, reason='stopped'))
+
     def start_target(self, **environment: str) -> Process:
         """Start the node whose parameters are tuned."""
         with changed_environment(**environment):

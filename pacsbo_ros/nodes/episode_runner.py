@@ -26,6 +26,7 @@ import os
 from pathlib import Path
 import select
 
+from pacsbo_ros.msg import SafetyStatus
 from pacsbo_ros.nodes.episode_server import EpisodeServer, VERDICT_TIMEOUT
 from pacsbo_ros.nodes.guardian import Guardian, put_back
 from pacsbo_ros.nodes.live_checks import check_parameters, second_publisher, subscribe
@@ -90,7 +91,7 @@ class EpisodeRunner(EpisodeServer):
         except (TaskError, RobotError, OSError) as error:
             raise StartError(error) from error
         self._watch_over()
-        self._refusals, self._troubled = 0, False
+        self._refusals, self._troubled, self._stopped = 0, False, False
         self._judged: EpisodeResult | None = None
         self.exit_code = 0
         self.serve(self._robot, p.verdict_timeout)
@@ -132,6 +133,14 @@ class EpisodeRunner(EpisodeServer):
         """Let a person who armed or reset vouch for clocks that were set."""
         for judge in self._judges:
             judge.renew()
+
+    def _on_status(self, status: SafetyStatus) -> None:
+        """Hear the verdict; a stop is for the robot, too, when it comes between two episodes."""
+        super()._on_status(status)
+        stopped = status.state == SafetyStatus.STOPPED
+        if stopped and not self._stopped:
+            self._robot.halt()
+        self._stopped = stopped
 
     # The guardian.
 

@@ -15,7 +15,7 @@
 """The nodes that a task tunes, over ROS: nothing here waits, all answers come later."""
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pacsbo_ros.nodes.live_checks import check_call, fill, load_type
@@ -35,7 +35,8 @@ class Caller:
         """Find who takes it and make the request; TaskError if that cannot be."""
         check_call(node, call, patience)
         kind = load_type(call.type)
-        self._name, self._kind, self._handle = call.name, call.kind, None
+        self._name, self._kind = call.name, call.kind
+        self._answer: Any = None  # of the newest request: a future
         request = {'srv': 'Request', 'action': 'Goal'}.get(call.kind)
         self._message = fill(getattr(kind, request)() if request else kind(), call.fields,
                              call.name)
@@ -51,9 +52,9 @@ class Caller:
         if self._kind == 'msg':
             self._client.publish(self._message)
             return Exchange({}, lambda _: '')
-        future = (self._client.call_async(self._message) if self._kind == 'srv'
-                  else self._client.send_goal_async(self._message))
-        return Exchange({self._name: future}, self._judge, timeout=START, silence=(
+        self._answer = (self._client.call_async(self._message) if self._kind == 'srv'
+                        else self._client.send_goal_async(self._message))
+        return Exchange({self._name: self._answer}, self._judge, timeout=START, silence=(
             f'has not answered for {START:g} s; have it answer when the motion begins'))
 
     def _judge(self, answers: dict) -> str:
@@ -61,16 +62,25 @@ class Caller:
             if self._kind == 'action':
                 if not answer.accepted:
                     return f'{self._name} rejects the goal'
-                self._handle = answer
             elif getattr(answer, 'success', True) is False:
                 return f'{self._name} says no: {getattr(answer, "message", "")}'
         return ''
 
-    def cancel(self) -> None:
-        """End an action that this has started."""
-        if self._handle is not None:
-            self._handle.cancel_goal_async()
-            self._handle = None
+    def cancel(self, then: Callable[[], object] = lambda: None) -> None:
+        """End an action that this has started; what is taken up late, too, and call then()."""
+        answer, self._answer = self._answer, None
+        if answer is None:
+            return
+        late = not answer.done()
+
+        def end(future: Any) -> None:
+            if future.exception() is not None:
+                return
+            if self._kind == 'action' and future.result().accepted:
+                future.result().cancel_goal_async()
+            if late:
+                then()
+        answer.add_done_callback(end)
 
 
 class ParameterTarget:
@@ -111,8 +121,11 @@ class ParameterTarget:
         return self._start.call() if self._start is not None else Exchange({}, lambda _: '')
 
     def stop(self) -> None:
-        """Stop what moves."""
+        """Stop what moves, and again what a start that was not answered yet lets move later."""
         if self._start is not None:
-            self._start.cancel()
+            self._start.cancel(then=self._call_stop)
+        self._call_stop()
+
+    def _call_stop(self) -> None:
         if self._stop is not None:
             self._stop.call()

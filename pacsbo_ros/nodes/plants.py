@@ -15,6 +15,9 @@
 """The plants a controller can drive, by the name in its parameter `plant`."""
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from pacsbo_ros.msg import Command
 from pacsbo_ros.nodes.spinning import (
@@ -73,13 +76,19 @@ class TopicsDriver:
     def __init__(self, node: Node) -> None:
         """Subscribe and advertise on the controller's own node and executor."""
         self._freshness = Freshness(LATE, offset=synchronised_offset)
+        self._speakers = Freshness()  # who publishes, whatever the stamps
         self._log = node.get_logger()
         self._measurement = NO_STATE
         self._source, self._sequence = process_number(), 0
         self._commands = node.create_publisher(Command, 'plant/command', HEARTBEAT)
         node.create_subscription(JointState, 'plant/joint_states', self._on_joints, MEASURED)
 
-    def _on_joints(self, message: JointState) -> None:
+    def _on_joints(self, message: JointState, info: Mapping[str, Any]) -> None:
+        now, who = steady_now(), info.get('publisher_gid')  # an older rclpy does not know it
+        self._speakers.accept(now, now, now, int.from_bytes(who['data'], 'big') if who else 0)
+        if self._speakers.rivals(now):
+            self._log.error('two publishers of plant/joint_states, which cannot be told apart; '
+                            'end one of them', throttle_duration_sec=5.0)
         try:
             i, j = message.name.index('theta'), message.name.index('alpha')
             measurement = Measurement(message.position[i], message.position[j],
@@ -87,7 +96,7 @@ class TopicsDriver:
         except (ValueError, IndexError):
             return
         stamp = stamp_seconds(message.header.stamp)
-        if self._freshness.accept(steady_now(), stamp, stamp):
+        if self._freshness.accept(now, stamp, stamp):
             self._measurement = measurement
         elif self._freshness.refused:
             self._log.warning(
@@ -99,8 +108,10 @@ class TopicsDriver:
         """Do nothing: the plant is where it is."""
 
     def read(self) -> Measurement:
-        """Return the newest state unless it is too old."""
-        return self._measurement if self.age <= STATE_TIMEOUT else NO_STATE
+        """Return the newest state unless it is too old, or somebody else publishes states."""
+        if self._speakers.rivals(steady_now()) or not self.age <= STATE_TIMEOUT:
+            return NO_STATE
+        return self._measurement
 
     @property
     def age(self) -> float:

@@ -22,11 +22,13 @@ nohup. If this program is killed, every process it has started is told to end.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 import contextlib
 from itertools import cycle
 import json
 import os
 from pathlib import Path
+import select
 import signal
 import subprocess
 import sys
@@ -36,7 +38,7 @@ from typing import IO
 
 from ament_index_python.packages import get_package_prefix
 from pacsbo_ros.nodes import bringup
-from pacsbo_ros.nodes.lifeline import tied_to
+from pacsbo_ros.nodes.lifeline import end_with_launcher, PARENT, tied_to
 
 OPTIMIZER, MONITOR = 'pacsbo_optimizer', 'safety_monitor'
 COLOURS = (36, 33, 32, 35, 34, 31)
@@ -144,7 +146,9 @@ def main(arguments: list[str] | None = None) -> int:
              if (program := _found(process))]
     width = max(len(p.name) for p, _ in table)
 
-    stop = threading.Event()
+    end_with_launcher()  # with make, which could not tell us if it is killed
+    os.environ.pop(PARENT, None)
+    stop, gone = threading.Event(), _terminal()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
             signal.signal(number, lambda *_: stop.set())
@@ -155,7 +159,7 @@ def main(arguments: list[str] | None = None) -> int:
         for (process, program), colour in zip(table, cycle(COLOURS)):
             running.append(Running(process, command(process, program, values, share), colour,
                                    width))
-        return _watch(running, stop)
+        return _watch(running, stop, gone)
     finally:
         running.sort(key=lambda item: _turn(item.process))
         for item in running:
@@ -163,6 +167,18 @@ def main(arguments: list[str] | None = None) -> int:
                 item.ask()  # at once: a robot that moves does not wait for another's end
         for item in running:
             item.end()
+
+
+def _terminal() -> Callable[[], bool]:
+    """Return what tells whether the terminal we were started in is gone."""
+    # Of a terminal that is closed, the kernel tells its first process alone. That may be make,
+    # which waits for us and passes nothing on: `ssh -t robot make run`, `xterm -e make run`.
+    poll = select.poll()
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup
+        for number in range(3):
+            if os.isatty(number):
+                poll.register(number, 0)
+    return lambda: bool(poll.poll(0))
 
 
 def _turn(process: bringup.Process) -> int:
@@ -188,10 +204,10 @@ def _found(process: bringup.Process) -> str | None:
     return program
 
 
-def _watch(running: list[Running], stop: threading.Event) -> int:
+def _watch(running: list[Running], stop: threading.Event, gone: Callable[[], bool]) -> int:
     """Wait until the run ends; return the exit code of the whole."""
     warned = set()
-    while not stop.wait(0.1):
+    while not (stop.wait(0.1) or gone()):
         for item in running:
             if item.code is None or item in warned:
                 continue

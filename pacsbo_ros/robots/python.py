@@ -74,7 +74,7 @@ class Robot(ABC):
         """Do one episode; return its reward and a margin per constraint, >= 0 is safe."""
 
     def halt(self) -> None:  # noqa: B027  a simulation has nothing to switch off
-        """Switch the actuators off; called on every stop, from another thread than run()'s."""
+        """Switch the actuators off; called on every stop, from any thread, and if run() fails."""
 
     def watch(self, time: float, signals: Sequence[float], commands: Sequence[float] = ()) -> bool:
         """Take in a moment of the episode; tell whether it may go on."""
@@ -147,6 +147,11 @@ class Robot(ABC):
             self._error = f'{type(error).__name__}: {error}'
         except BaseException as error:  # a bug, sys.exit() too: it need not move to show it again
             self._error = self.broken = f'{type(error).__name__}: {error}'
+        if self._error:  # run() had no chance to switch off
+            try:
+                self.halt()
+            except BaseException as error:
+                self._error += f'; halt() failed, too: {type(error).__name__}: {error}'
 
     def _end(self, outcome: Outcome, reason: str, limit_violated: bool = False) -> None:
         if self._ending is None:

@@ -190,7 +190,7 @@ def test_no_joint_state_crashes_the_driver(controller, stream):
     if not hasattr(driver, '_on_joints'):
         return
     for message in stream:
-        driver._on_joints(message)
+        driver._on_joints(message, {})
         controller._tick()
         assert not controller.running
 

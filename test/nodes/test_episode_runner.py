@@ -31,7 +31,9 @@ from pacsbo_ros.robots.contract import Outcome
 from pacsbo_ros.robots.parameters import task as tasks
 from pacsbo_ros.robots.parameters.words import TaskError
 import rclpy
+from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 import yaml
 
 
@@ -109,6 +111,29 @@ def test_a_stop_is_obeyed_although_a_dead_target_cannot_get_its_originals_back(r
     ready.start_target()
     wait_for(lambda: 'the original values are back' in runner.output, 'an end of the trouble', 30)
     assert ready.read() == ORIGINALS
+
+
+def test_a_stop_between_two_episodes_is_passed_on_to_the_robot(ready, context):
+    """What an episode has started may go on after its window, and some robots never stand."""
+    ready.datum()
+    ready.restored()
+    called, other = [], rclpy.create_node('other', context=context)
+
+    def disable(_, response):
+        called.append(True)
+        return response
+    other.create_service(Trigger, '/joint_pid/disable', disable)  # hears what the joint hears
+    state = ready.client.messages['controller_state']
+    wait_for(lambda: state[-1].state == ControllerState.READY, 'an end of the episode')
+    ready.stop_once()
+
+    def heard():
+        rclpy.spin_once(other, timeout_sec=0.05, executor=executor)
+        return called
+    executor = SingleThreadedExecutor(context=context)
+    wait_for(heard, 'a call of stop')
+    executor.shutdown()
+    other.destroy_node()
 
 
 def test_a_second_publisher_of_a_signal_ends_the_episode_and_nothing_begins_while_it_is_there(

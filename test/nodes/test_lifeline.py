@@ -126,14 +126,25 @@ def test_a_killed_launcher_takes_its_processes_with_it_and_they_end_in_order(tmp
     assert sum(line.startswith('ended') for line in said(tmp_path)) == 3
 
 
-def test_a_closed_terminal_ends_everything(tmp_path):
+@pytest.mark.parametrize('first', [[], ['sh', '-c', 'trap : HUP; "$@"; true', 'sh']], ids=[
+    'launcher', 'make'])  # make waits for its programs when the kernel tells it of the end
+def test_a_closed_terminal_ends_everything_whoever_is_told(tmp_path, first):
     ours, theirs = pty.openpty()
-    process, pids = launch(tmp_path, words=['setsid', '--ctty'], stdin=theirs, stdout=theirs,
-                           stderr=theirs)
+    process, pids = launch(tmp_path, words=['setsid', '--ctty', *first], stdin=theirs,
+                           stdout=theirs, stderr=theirs)
     os.close(theirs)
     os.close(ours)  # the terminal is gone: the kernel sends SIGHUP, writing fails from now on
     wait_for(lambda: all(map(gone, pids)), 'end of the processes')
     process.wait(60)
+    assert sum(line.startswith('ended') for line in said(tmp_path)) == 3
+
+
+def test_a_killed_make_takes_the_launcher_with_it(tmp_path):
+    process, pids = launch(tmp_path, stdout=subprocess.DEVNULL, words=[
+        'sh', '-c', 'PACSBO_PARENT=$$ "$@"; true', 'sh'])
+    process.kill()
+    process.wait(60)
+    wait_for(lambda: all(map(gone, pids)), 'end of the processes')
     assert sum(line.startswith('ended') for line in said(tmp_path)) == 3
 
 

@@ -101,12 +101,20 @@ def test_a_stop_reaches_run_and_is_no_datum():
     (lambda: (float('nan'), [1.0]), 'finite reward'), (lambda: None, 'TypeError'),
     (lambda: sys.exit(3), 'SystemExit: 3')])
 def test_what_goes_wrong_in_run_is_told_and_is_no_datum(answer, words):
-    robot = Cart()
+    robot, halted = Cart(), []
     robot.run = lambda values, seed: answer()
+    robot.halt = lambda: halted.append(True)
     result = run_episode(robot, {}, 0)
     assert result.outcome is Outcome.INFRASTRUCTURE
     assert not result.is_datum
     assert words in result.reason
+    assert halted, 'run() had no chance to switch off'
+
+
+def test_a_halt_that_fails_after_run_has_failed_is_told():
+    robot = Cart()
+    robot.run = robot.halt = lambda *_: (_ for _ in ()).throw(OSError('the cable is out'))
+    assert 'halt() failed, too: OSError: the cable' in run_episode(robot, {}, 0).reason
 
 
 def test_a_signal_that_is_no_number_ends_the_episode():

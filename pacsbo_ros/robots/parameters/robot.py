@@ -299,6 +299,11 @@ class ParameterRobot:
                 tuple(self.recorders[s.name].peak for s in self._task.signals), duration)
         self._end(result)
 
+    def halt(self) -> None:
+        """Stop what moves although no episode runs; one that does is ended by stop()."""
+        if self.phase in (Phase.IDLE, Phase.RESTORING):
+            self._target.stop()
+
     def _end(self, result: EpisodeResult) -> None:
         self._result, self._ended = result, self._now()
         self._target.stop()

@@ -333,3 +333,11 @@ def test_a_slow_start_with_motion_after_it_is_a_datum_and_is_known_to_be_slow(ri
     rig.robot.begin(VALUES, 0)
     assert rig.run().is_datum
     assert rig.robot.slow == 0.0
+
+
+def test_a_stop_reaches_a_robot_that_moves_on_between_two_episodes(rig):
+    rig.robot.halt()
+    assert rig.target.stops == 1
+    rig.robot.begin(VALUES, 0)
+    rig.robot.halt()
+    assert rig.target.stops == 1, 'stop() ends an episode, with a result'
