@@ -23,8 +23,10 @@ from pacsbo_ros.nodes.parameter_calls import Exchange, ParameterCalls
 from pacsbo_ros.nodes.spinning import EVENTS
 from pacsbo_ros.robots.parameters.task import Call, Task
 from rclpy.action import ActionClient
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 START = 5.0  # s that a service or action gets to take up an episode
 
 
@@ -35,7 +37,7 @@ class Caller:
         """Find who takes it and make the request; TaskError if that cannot be."""
         check_call(node, call, patience)
         kind = load_type(call.type)
-        self._name, self._kind = call.name, call.kind
+        self._node, self._name, self._kind = node, call.name, call.kind
         self._answer: Any = None  # of the newest request: a future
         request = {'srv': 'Request', 'action': 'Goal'}.get(call.kind)
         self._message = fill(getattr(kind, request)() if request else kind(), call.fields,
@@ -66,6 +68,23 @@ class Caller:
                 return f'{self._name} says no: {getattr(answer, "message", "")}'
         return ''
 
+    def insist(self, say: Callable[[str], object]) -> None:
+        """Say it if the newest request is refused, or not answered in time."""
+        answer = self._answer
+        if answer is None:  # a message: nobody answers
+            return
+
+        def silent() -> None:
+            self._node.destroy_timer(timer)
+            if not answer.done():
+                say(f'{self._name} has not answered for {START:g} s')
+
+        def judge(future: Any) -> None:
+            if future.exception() is None and (words := self._judge({'': future.result()})):
+                say(words)
+        timer = self._node.create_timer(START, silent, clock=STEADY)
+        answer.add_done_callback(judge)
+
     def cancel(self, then: Callable[[], object] = lambda: None) -> None:
         """End an action that this has started; what is taken up late, too, and call then()."""
         answer, self._answer = self._answer, None
@@ -88,7 +107,7 @@ class ParameterTarget:
 
     def __init__(self, node: Node, task: Task, calls: ParameterCalls, patience: float) -> None:
         """Find everything that will be called."""
-        self._task, self._calls = task, calls
+        self._node, self._task, self._calls = node, task, calls
         self.originals: dict[str, dict[str, float]] = {}
         self._start = Caller(node, task.start, patience) if task.start else None
         self._stop = Caller(node, task.stop, patience) if task.stop else None
@@ -129,3 +148,5 @@ class ParameterTarget:
     def _call_stop(self) -> None:
         if self._stop is not None:
             self._stop.call()
+            self._stop.insist(lambda words: self._node.get_logger().fatal(
+                f'the stop failed: {words}; if the robot still moves switch it off by hand'))

@@ -15,6 +15,7 @@
 """A stop reaches also what was asked to begin, but was not taken up yet."""
 from faults.graph import wait_for
 from pacsbo_ros.action import RunEpisode
+from pacsbo_ros.nodes import parameter_target
 from pacsbo_ros.nodes.parameter_target import Caller
 from pacsbo_ros.robots.parameters.task import Call
 import pytest
@@ -93,3 +94,43 @@ def test_a_start_that_is_answered_after_the_stop_is_stopped_once_more(ends):
     ends.spin(answer.done, 'an answer')
     start.cancel(then=lambda: said.append('stop'))
     assert said == ['go', 'stop', 'go'], 'it was answered in time: one stop is enough'
+
+
+@pytest.mark.parametrize(('answers', 'words'), [
+    (False, '/halt says no: brake stuck'), (None, '/halt has not answered for 0.3 s')])
+def test_a_stop_that_is_refused_or_not_answered_is_said(ends, answers, words, monkeypatch):
+    monkeypatch.setattr(parameter_target, 'START', 0.3)
+    said = []
+
+    async def answer(_, response):
+        if answers is None:
+            await rclpy.task.Future()  # a node that hangs
+        response.success, response.message = answers, 'brake stuck'
+        return response
+    ends.robot.create_service(Trigger, 'halt', answer)
+    stop = Caller(ends.runner, Call('/halt', 'std_srvs/srv/Trigger'), 10.0)
+    ends.spin(stop._client.service_is_ready, 'a service')
+    stop.call()
+    stop.insist(said.append)
+    ends.spin(lambda: said, 'a complaint')
+    assert said == [words]
+
+
+def test_a_stop_that_is_obeyed_is_not_complained_of(ends, monkeypatch):
+    monkeypatch.setattr(parameter_target, 'START', 0.2)
+    said, heard = [], []
+
+    def answer(_, response):
+        heard.append(True)
+        response.success = True
+        return response
+    ends.robot.create_service(Trigger, 'halt', answer)
+    stop = Caller(ends.runner, Call('/halt', 'std_srvs/srv/Trigger'), 10.0)
+    ends.spin(stop._client.service_is_ready, 'a service')
+    stop.call()
+    stop.insist(said.append)
+    late = []
+    ends.runner.create_timer(0.5, lambda: late.append(True))
+    ends.spin(lambda: late, 'the end of the wait')
+    assert heard
+    assert not said
