@@ -52,5 +52,5 @@ def test_every_world_and_dimension_is_in_the_runs_of_every_kind():
     found = {(k['world'], k['n']) for k in wanted(CASES['told'], 0.03, 'edge', 12)}
     assert len(found) == 6
     found = {(k['world'], k['n'], k['truth']) for k in wanted(
-        CASES['averaged'], 0.03, 'edge', 30)}
+        CASES['averaged'], 0.03, 'edge', 36)}
     assert len(found) == 24

@@ -256,15 +256,21 @@ def test_a_run_whose_best_values_fail_again_and_again_ends_without_any(path):
     assert tuning.verified is None
 
 
-def test_what_is_verified_stays_the_best_even_if_its_readings_disappoint(path):
+@pytest.mark.parametrize(('share', 'kept'), [(0.5, True), (10.0, False)])
+def test_what_is_verified_stays_the_best_unless_the_start_surely_gives_more(path, share, kept):
     tuning = make(path)
     run(tuning, 8)
-    best = tuning.best.trial.values
+    best = tuning.best
+    start = max((t for t in tuning.told if t.trial.role == START),
+                key=lambda t: t.measured.reward)
+    low = share * (best.measured.reward - start.measured.reward)
+    assert low > 0
     while (trial := tuning.next()) is not None:
-        good, low = measure(trial), 0.05 if trial.role == VERIFICATION else 0.0
-        tuning.tell(replace(good, reward=good.reward - low,
-                            scaled_reward=good.scaled_reward - low))
-    assert tuning.verified.trial.values == best
+        good = measure(trial)
+        if trial.role == VERIFICATION and trial.values == best.trial.values:
+            good = replace(good, reward=good.reward - low, scaled_reward=good.scaled_reward - low)
+        tuning.tell(good)
+    assert tuning.verified.trial.values == (best if kept else start).trial.values
 
 
 def test_unsafe_start_gains_end_the_run_with_a_reason(path):
