@@ -125,9 +125,9 @@ def test_a_stop_between_two_episodes_is_passed_on_to_the_robot(ready, context):
     other.create_service(Trigger, '/joint_pid/disable', disable)  # hears what the joint hears
     state = ready.client.messages['controller_state']
     wait_for(lambda: state[-1].state == ControllerState.READY, 'an end of the episode')
-    ready.stop_once()
 
     def heard():
+        ready.stop_once()  # again and again: who is new is not known to everybody at once
         rclpy.spin_once(other, timeout_sec=0.05, executor=executor)
         return called
     executor = SingleThreadedExecutor(context=context)
