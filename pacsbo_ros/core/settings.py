@@ -74,7 +74,7 @@ class Settings:
     enlargement: float = 0.1  # growth of the hull's extent [share of the box]
 
     # The rules.
-    scale_prior: float = 2.0  # largest usual size of the outputs for 'student'; 0: unknown
+    scale_prior: float = 2.0  # expected size of the outputs for 'student'; 0: unknown
     scale_trust: float = 3.0  # values of that size that the prior counts as
     length_scale_factors: tuple[float, ...] = FACTORS[:2]  # 'student' averages over them
     library_size: int = 1000  # random functions of 'scale_free'

@@ -20,13 +20,11 @@ from typing import Any
 
 from pacsbo_ros.nodes.live_checks import check_call, fill, load_type
 from pacsbo_ros.nodes.parameter_calls import Exchange, ParameterCalls
-from pacsbo_ros.nodes.spinning import EVENTS
+from pacsbo_ros.nodes.spinning import EVENTS, steady_timer
 from pacsbo_ros.robots.parameters.task import Call, Task
 from rclpy.action import ActionClient
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-STEADY = Clock(clock_type=ClockType.STEADY_TIME)
 START = 5.0  # s that a service or action gets to take up an episode
 
 
@@ -82,7 +80,7 @@ class Caller:
         def judge(future: Any) -> None:
             if future.exception() is None and (words := self._judge({'': future.result()})):
                 say(words)
-        timer = self._node.create_timer(START, silent, clock=STEADY)
+        timer = steady_timer(self._node, START, silent)
         answer.add_done_callback(judge)
 
     def cancel(self, then: Callable[[], object] = lambda: None) -> None:

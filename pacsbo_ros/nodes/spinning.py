@@ -38,6 +38,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
+from rclpy.timer import Timer
 
 # Progress, candidates and stop states: a late subscriber gets the newest one.
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE,
@@ -59,9 +60,9 @@ SYNCHRONISED = 10.0  # s; a clock that is further away is not one of the time of
 REAL_TIME = 10  # priority among what is scheduled in real time
 
 
-def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> None:
+def steady_timer(node: Node, period: float, callback: Callable[[], None]) -> Timer:
     """Call back periodically, whatever happens to the system clock or to simulated time."""
-    node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    return node.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def steady_now() -> float:

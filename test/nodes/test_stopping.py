@@ -96,6 +96,14 @@ def test_a_start_that_is_answered_after_the_stop_is_stopped_once_more(ends):
     assert said == ['go', 'stop', 'go'], 'it was answered in time: one stop is enough'
 
 
+def ask_to_stop(ends, answer, said):
+    ends.robot.create_service(Trigger, 'halt', answer)
+    stop = Caller(ends.runner, Call('/halt', 'std_srvs/srv/Trigger'), 10.0)
+    ends.spin(stop._client.service_is_ready, 'a service')
+    stop.call()
+    stop.insist(said.append)
+
+
 @pytest.mark.parametrize(('answers', 'words'), [
     (False, '/halt says no: brake stuck'), (None, '/halt has not answered for 0.3 s')])
 def test_a_stop_that_is_refused_or_not_answered_is_said(ends, answers, words, monkeypatch):
@@ -107,11 +115,7 @@ def test_a_stop_that_is_refused_or_not_answered_is_said(ends, answers, words, mo
             await rclpy.task.Future()  # a node that hangs
         response.success, response.message = answers, 'brake stuck'
         return response
-    ends.robot.create_service(Trigger, 'halt', answer)
-    stop = Caller(ends.runner, Call('/halt', 'std_srvs/srv/Trigger'), 10.0)
-    ends.spin(stop._client.service_is_ready, 'a service')
-    stop.call()
-    stop.insist(said.append)
+    ask_to_stop(ends, answer, said)
     ends.spin(lambda: said, 'a complaint')
     assert said == [words]
 
@@ -124,11 +128,7 @@ def test_a_stop_that_is_obeyed_is_not_complained_of(ends, monkeypatch):
         heard.append(True)
         response.success = True
         return response
-    ends.robot.create_service(Trigger, 'halt', answer)
-    stop = Caller(ends.runner, Call('/halt', 'std_srvs/srv/Trigger'), 10.0)
-    ends.spin(stop._client.service_is_ready, 'a service')
-    stop.call()
-    stop.insist(said.append)
+    ask_to_stop(ends, answer, said)
     late = []
     ends.runner.create_timer(0.5, lambda: late.append(True))
     ends.spin(lambda: late, 'the end of the wait')
